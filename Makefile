@@ -1,0 +1,36 @@
+# `make demo` and `make test` set up a virtual environment of their own in .venv from this project's files.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test check bench-grounding bench-numbers clean
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+setup: $(VENV)/ready
+
+demo: setup
+	$(BIN)/claimbase run seeds/neurips_2026_papers.txt --db claims.duckdb
+	$(BIN)/claimbase sql --db claims.duckdb "SELECT contribution, task, method FROM papers"
+	$(BIN)/claimbase sql --db claims.duckdb "SELECT quote, value, unit, role, qualifier, metric, dataset, baseline FROM headline_numbers"
+	$(BIN)/claimbase export claims --db claims.duckdb --to claims.csv --force
+
+test: setup
+	$(BIN)/python -m pytest --cov
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench-grounding: setup
+	$(BIN)/python -m bench.grounding
+
+bench-numbers: setup
+	$(BIN)/python -m bench.numbers
+
+clean:
+	rm -rf $(VENV) build dist claims.duckdb claims.csv

@@ -1,0 +1,106 @@
+"""What goes on about one record while it is being asked: its attempts, and the judging of each reply.
+
+instructor parses a reply by calling `model_validate_json` of the response model. That model, made once a run, hands the
+reply to the conversation of the record at hand (a context variable: each record is a task of its own), which checks it
+against the schema and the text, and either accepts it or says in a few short lines what to ask again for.
+"""
+
+import re
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from instructor.core.exceptions import ResponseParsingError
+from instructor.processing.function_calls import ResponseSchema
+from pydantic import BaseModel, ValidationError
+
+from extract.claims import Derived, derive
+from extract.errors import ClaimbaseError, Kind
+from extract.failures import shortened
+from extract.grounding import GroundedText
+from extract.recipe import Recipe
+from store.rows import Attempt, Record
+
+CURRENT: ContextVar["Conversation"] = ContextVar("conversation")
+
+_FAULTS = 8
+"""Faults listed in a re-ask; the history grows with each one, and a model mends a few at a time."""
+
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+
+
+class Conversation:
+    """One record being asked. `attempts` grows by a row a call; `best` is the last reply that fits the schema."""
+
+    def __init__(self, recipe: Recipe, record: Record) -> None:
+        self.recipe = recipe
+        self.record = record
+        self.attempts: list[Attempt] = []
+        self.best: Derived | None = None
+        self.replies = 0
+        self.error: ClaimbaseError | None = None
+
+    @cached_property
+    def text(self) -> GroundedText:
+        """The record's text, folded once for all replies."""
+        return GroundedText(self.record.text)
+
+    def judge(self, reply: str) -> Derived:
+        """Return what a reply comes to. Raises ResponseParsingError, which instructor asks again for, if it won't do.
+
+        A reply that fits the schema but has faults (a quote that the text doesn't hold, a unit that it contradicts) is
+        asked again too, as long as that may be; the last one is taken without what is wrong in it.
+        """
+        self.replies += 1
+        try:
+            answer = self.recipe.schema.model.model_validate_json(unwrapped(reply))
+        except ValidationError as e:
+            raise self._rejected(faults_of(e)) from None
+        derived = derive(self.recipe.schema.fields, answer, self.text)
+        if self.best is None or len(derived.faults) <= len(self.best.faults):
+            self.best = derived
+        if derived.faults and self.replies <= self.recipe.asking.reasks:
+            raise self._rejected(derived.faults)
+        return derived
+
+    def mark(self, kind: Kind, words: str) -> None:
+        """Mark the last attempt's reply as not accepted."""
+        self.attempts[-1] = replace(self.attempts[-1], status="invalid", error_type=kind, error=words)
+
+    def _rejected(self, faults: list[str]) -> ResponseParsingError:
+        listed = faults[:_FAULTS] + ([f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else [])
+        self.mark("reply", shortened("; ".join(listed)))
+        return ResponseParsingError("\n".join(f"- {line}" for line in listed), mode=self.recipe.asking.mode)
+
+
+def response_model(recipe: Recipe) -> type[BaseModel]:
+    """Return the model that instructor is given: it sends the recipe's schema and hands each reply to `judge`."""
+
+    class Reply(ResponseSchema):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            return {"title": recipe.schema.model.__name__, **recipe.sent}
+
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **kwargs: Any) -> Any:
+            return CURRENT.get().judge(json_data if isinstance(json_data, str) else bytes(json_data).decode())
+
+    Reply.__name__ = recipe.schema.model.__name__
+    return Reply
+
+
+def unwrapped(reply: str) -> str:
+    """Take a model's thinking and a code fence off a reply; JSON modes of instructor take neither."""
+    bare = _THINKING.sub("", reply, count=1)
+    fenced = _FENCE.match(bare)
+    return fenced[1] if fenced else bare
+
+
+def faults_of(error: ValidationError) -> list[str]:
+    """Say what Pydantic found, a short line a fault, without its links to documentation."""
+    return [
+        f"{'.'.join(str(p) for p in fault['loc']) or 'reply'}: {shortened(fault['msg'])}"
+        for fault in error.errors(include_url=False, include_context=False, include_input=False)
+    ]

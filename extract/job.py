@@ -1,0 +1,215 @@
+"""Puts a run together from what a person asked for: checks everything that can be checked before the first call."""
+
+import asyncio
+import itertools
+import json
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from extract import __version__
+from extract.budget import PRICES, Budget, Price, load_prices, price_of
+from extract.errors import SettingsError
+from extract.readers import read
+from extract.readers.read import check_input
+from extract.recipe import Recipe, make_recipe
+from extract.runner import Ended, Job, Runner
+from extract.selection import Ask
+from extract.settings import LOCAL, Asking, Endpoint, Limits, Mode, Patience, openai_endpoint
+from extract.tally import Tally
+from store.db import Store
+from store.rows import Outcome, Prompt, Record, Run, Schema
+
+_COUNTED_BYTES = 200_000_000
+"""Inputs up to this size are read through once beforehand, so that progress can say how many records there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asked for with `claimbase run`."""
+
+    inputs: tuple[str, ...]
+    db: Path = Path("claims.duckdb")
+    schema: str = "paper"
+    prompt: str | None = None
+    model: str = LOCAL
+    base_url: str | None = None
+    mode: Mode | None = None
+    temperature: float | None = None
+    reasks: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    concurrency: int | None = None
+    patience: Patience = field(default_factory=Patience)
+    prices: Path | None = None
+    ask: Ask = "missing"
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is told of a run as it goes: that it begins (with the number of records, if known), and each outcome."""
+
+    begun: Callable[[int | None, Tally, Budget], None]
+    outcome: Callable[[Outcome], None]
+    stopping: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that has passed every check that needs no call."""
+
+    request: Request
+    recipe: Recipe
+    store: Store
+    records: Iterator[Record]
+    total: int | None
+
+    def run(self, watch: Watch) -> Ended:
+        """Make the calls and save what comes of them. Raises MistakeError for an endpoint that can't be used."""
+        with self._endpoint() as endpoint:
+            return asyncio.run(_run(self, endpoint, watch))
+
+    def _endpoint(self) -> AbstractContextManager[Endpoint]:
+        if self.request.model == LOCAL:
+            from extract.local import embedded_model
+
+            return embedded_model()
+        return nullcontext(openai_endpoint(self.request.base_url))
+
+
+def prepare(request: Request) -> Prepared:
+    """Check inputs, database, schema, prompt, model and budget. Raises one-line errors; makes and calls nothing."""
+    paths = [check_input(name) for name in request.inputs]
+    store = _usable(Store(request.db))
+    recipe = make_recipe(request.schema, request.prompt, _asking(request))
+    if request.model != LOCAL:
+        openai_endpoint(request.base_url)
+    Budget(request.limits, _price(request), request.model)
+    total = None
+    if sum(path.stat().st_size for path in paths) <= _COUNTED_BYTES:
+        total = sum(1 for _ in read(request.inputs))
+    records = read(request.inputs)
+    return Prepared(request, recipe, store, itertools.chain([next(records)], records), total)
+
+
+def _asking(request: Request) -> Asking:
+    """Return how the model is asked: as it is best for the embedded one, as told for others."""
+    if request.model == LOCAL:
+        from extract.local import ASKING
+
+        if request.base_url:
+            raise SettingsError(f"--base-url goes with a model served there; --model {LOCAL} is the embedded one")
+        return ASKING
+    usual = Asking(request.model)
+    return replace(
+        usual,
+        mode=request.mode or usual.mode,
+        temperature=usual.temperature if request.temperature is None else request.temperature,
+        reasks=usual.reasks if request.reasks is None else request.reasks,
+    )
+
+
+def _usable(store: Store) -> Store:
+    """Return a store whose file is a database of ours, or isn't there and can be made."""
+    if store.path.is_dir():
+        raise SettingsError(f"--db {str(store.path)!r} is a folder; name a file in it")
+    if store.path.exists():
+        store.check()
+    elif not store.path.absolute().parent.is_dir():
+        raise SettingsError(f"--db {str(store.path)!r}: no folder {str(store.path.absolute().parent)!r}; make it first")
+    elif not os.access(store.path.absolute().parent, os.W_OK):
+        raise SettingsError(f"--db {str(store.path)!r}: its folder can't be written to; name another file")
+    return store
+
+
+async def _run(prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
+    from extract.client import Client
+    from extract.extractor import Extractor
+    from extract.limiter import Limiter
+
+    request, recipe = prepared.request, prepared.recipe
+    stopping = asyncio.Event()
+    limits = _limits(request)
+    budget = Budget(limits, _price(request), request.model)
+    client = Client(endpoint, recipe, Limiter(limits, request.patience, stopping), budget, request.patience)
+    job = _job(prepared, endpoint, limits)
+    runner = Runner(job, prepared.store, Extractor(recipe, client), stopping, watch.outcome)
+    watch.begun(prepared.total, runner.tally, budget)
+    _heed_signals(stopping, watch)
+    try:
+        return await runner.run(prepared.records)
+    finally:
+        await client.close()
+
+
+def _limits(request: Request) -> Limits:
+    """Return the limits with the concurrency that fits the model, unless told."""
+    concurrency = request.concurrency
+    if concurrency is None and request.model == LOCAL:
+        from extract.local import server_count
+
+        concurrency = server_count()
+    return replace(request.limits, concurrency=concurrency or request.limits.concurrency)
+
+
+def _price(request: Request) -> Price | None:
+    return price_of(request.model, load_prices(request.prices or PRICES))
+
+
+def _heed_signals(stopping: asyncio.Event, watch: Watch) -> None:
+    """End the run well at the first Ctrl-C (or SIGTERM), at once at the second."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def heed() -> None:
+        if stopping.is_set():
+            task.cancel()
+        else:
+            stopping.set()
+            watch.stopping()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, heed)
+
+
+def _job(prepared: Prepared, endpoint: Endpoint, limits: Limits) -> Job:
+    """Return the rows that describe this run."""
+    recipe, request = prepared.recipe, prepared.request
+    now = datetime.now(UTC)
+    settings = {
+        "inputs": list(request.inputs),
+        "asking": asdict(recipe.asking),
+        "limits": asdict(limits),
+        "patience": asdict(request.patience),
+        "ask": request.ask,
+        "limit": request.limit,
+    }
+    run = Run(
+        run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        started_at=now,
+        model=request.model,
+        endpoint="embedded" if request.model == LOCAL else endpoint.shown,
+        schema_hash=recipe.schema.hash,
+        prompt_hash=recipe.prompt.hash,
+        recipe=recipe.hash,
+        settings=json.dumps(settings, ensure_ascii=False),
+        code_version=__version__,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+    )
+    loaded, prompt = recipe.schema, recipe.prompt
+    schema = Schema(loaded.hash, loaded.name, loaded.json_schema, json.dumps(loaded.structure))
+    return Job(
+        run,
+        schema,
+        Prompt(prompt.hash, prompt.name, prompt.version, prompt.text),
+        request.ask,
+        request.limit,
+        limits.concurrency,
+    )

@@ -1,0 +1,125 @@
+"""Loads a prompt file and turns it, with an abstract, into chat messages.
+
+A file is Markdown in sections: `# system` (rules; `{{fields}}` stands for the schema's), any number of `# example`
+(an abstract) each followed by `# reply` (its JSON), and last `# user`, in which `{{abstract}}` stands for the abstract.
+All that is the same for every record comes first and the abstract last, so that a provider's prompt cache, or a local
+server's, holds the static part. Nothing is a template but these two markers, each replaced once: braces, backslashes
+and back-ticks of an abstract go through as they are. A released file is never edited; a change is a new version.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FIELDS, ABSTRACT = "{{fields}}", "{{abstract}}"
+_FOLDER = Path(__file__).parent
+_FILE_NAME = re.compile(r"(?P<name>.+)\.v(?P<version>\d+)\.md")
+_SECTION = re.compile(r"^# (system|example|reply|user)\n", re.MULTILINE)
+_TAG = "abstract"
+
+
+class PromptError(ValueError):
+    """A prompt that can't be used, in one line that says what, where and the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An abstract of our own writing with the reply that is right for it."""
+
+    abstract: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt with its schema's fields filled in. `hash` is that of `text`: all of it but the abstract."""
+
+    name: str
+    version: int
+    system: str
+    examples: tuple[Example, ...]
+    user: str
+
+    @property
+    def text(self) -> str:
+        """All that is sent besides the abstract, as JSON of the messages."""
+        return json.dumps(self.messages(ABSTRACT), ensure_ascii=False)
+
+    @property
+    def hash(self) -> str:
+        """A hash of `text`, with the recipe's version before it."""
+        return f"p1-{hashlib.sha256(self.text.encode()).hexdigest()[:20]}"
+
+    def messages(self, abstract: str) -> list[dict[str, str]]:
+        """Return the messages of a first call for `abstract`: the static part, then the abstract."""
+        static = [{"role": "system", "content": self.system}] if self.system else []
+        for example in self.examples:
+            static.append({"role": "user", "content": self._fenced(example.abstract)})
+            static.append({"role": "assistant", "content": example.reply})
+        return [*static, {"role": "user", "content": self._fenced(abstract)}]
+
+    def _fenced(self, abstract: str) -> str:
+        """Put the abstract in its place; its tag is numbered if the abstract itself holds that tag."""
+        before, _, after = self.user.partition(ABSTRACT)
+        tag, n = _TAG, 1
+        while f"<{tag}" in abstract or f"</{tag}" in abstract:
+            tag, n = f"{_TAG}-{n}", n + 1
+        if tag != _TAG:
+            before, after = before.replace(f"<{_TAG}>", f"<{tag}>"), after.replace(f"</{_TAG}>", f"</{tag}>")
+        return f"{before}{abstract}{after}"
+
+
+def shipped() -> dict[str, int]:
+    """Return the names of the shipped prompts with their newest versions."""
+    newest: dict[str, int] = {}
+    for path in sorted(_FOLDER.glob("*.md")):
+        if match := _FILE_NAME.fullmatch(path.name):
+            newest[match["name"]] = max(int(match["version"]), newest.get(match["name"], 0))
+    return newest
+
+
+def load_prompt(name: str, fields: str, version: int | None = None) -> Prompt:
+    """Load the shipped prompt `name` (the newest version unless told) or the file of that path.
+
+    `fields` replaces `{{fields}}`. Raises PromptError for a name or file that isn't there and for one out of form.
+    """
+    newest = shipped()
+    if name in newest:
+        version = version or newest[name]
+        return parse_prompt(name, version, (_FOLDER / f"{name}.v{version}.md").read_text(encoding="utf-8"), fields)
+    path = Path(name)
+    if not path.is_file():
+        raise PromptError(f"unknown prompt {name!r}; shipped: {', '.join(sorted(newest))}; your own: path/to/file.md")
+    match = _FILE_NAME.fullmatch(path.name)
+    own = (match["name"], int(match["version"])) if match else (path.stem, 0)
+    return parse_prompt(*own, path.read_text(encoding="utf-8"), fields)
+
+
+def parse_prompt(name: str, version: int, source: str, fields: str) -> Prompt:
+    """Read a prompt file's sections. Raises PromptError saying which section is missing, doubled or out of place."""
+    sections = list(_sections(source))
+    kinds = [kind for kind, _ in sections]
+    middle = kinds[1:-1] if kinds[:1] == ["system"] else kinds[:-1]
+    if kinds[-1:] != ["user"] or middle != ["example", "reply"] * (len(middle) // 2):
+        raise PromptError(
+            f"prompt {name!r} has the sections {kinds}; expected '# system' (or none), pairs of '# example' and "
+            "'# reply', and '# user' last"
+        )
+    texts = [text for _, text in sections]
+    user = texts[-1]
+    if user.count(ABSTRACT) != 1:
+        raise PromptError(f"prompt {name!r}: '# user' holds {ABSTRACT} {user.count(ABSTRACT)} times; expected once")
+    system = texts[0].replace(FIELDS, fields, 1) if kinds[0] == "system" else ""
+    pairs = texts[len(texts) - 1 - len(middle) : -1]
+    examples = tuple(Example(a, r) for a, r in zip(pairs[::2], pairs[1::2], strict=True))
+    return Prompt(name, version, system, examples, user)
+
+
+def _sections(source: str) -> Iterator[tuple[str, str]]:
+    heads = list(_SECTION.finditer(source))
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        end = following.start() if following else len(source)
+        yield head[1], source[head.end() : end].strip("\n")

@@ -1,0 +1,50 @@
+"""The marks a schema puts on its fields, to say which of them code ties to the text and which code fills in.
+
+A plain Pydantic model is a schema. Three marks make it one whose values can be trusted:
+
+- `Quote`, `Name`, `NumberQuote`: a string that must be copied from the text; it is looked up there, and what isn't
+  there never becomes a claim. A `Name` may differ from the text in its letters' case (a model that begins a name with a
+  capital is right), and the text's way of writing it is kept. A `NumberQuote` is compared, and read, as a number.
+- `ValueOf("quote")`: the number that the quote means. Code fills it; no model is ever asked for it.
+- `UnitOf("quote")`: the unit of that number. The model is asked, and its answer is checked against the text.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+DERIVED = "x-derived"
+"""The key in a JSON schema that tells a field which code fills in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """The string is copied from the text. `number`: it must agree as a number too, whatever mark-up stands around."""
+
+    kind: Literal["text", "number"]
+    any_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOf:
+    """The field holds the value of the number quoted in the field `quote` of the same model: derived, never asked."""
+
+    quote: str
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), DERIVED: True}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOf:
+    """The field holds the unit of the number quoted in the field `quote` of the same model: asked and checked."""
+
+    quote: str
+
+
+Quote = Annotated[str, Verbatim("text")]
+Name = Annotated[str, Verbatim("text", any_case=True)]
+NumberQuote = Annotated[str, Verbatim("number")]
+
+
+class SchemaError(ValueError):
+    """A schema that can't be used, in one line that says what, where and the way out."""
