@@ -78,6 +78,7 @@ class _Deriver:
         anchor = shape.anchor
         if anchor is None:
             return [self.model(shape.fields, item, f"{path}[{i}].") for i, item in enumerate(said)]
+        said = [item for i, item in enumerate(said) if item not in said[:i]]  # said twice is said once
         kept: list[dict[str, Any]] = []
         for item, place in zip(said, self.places(shape, anchor, said), strict=True):
             quote = item[anchor.name]

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from store.db import Store
-from store.terminal import visible
 from store.results import Claims
 from store.rows import Evidence, Record
+from store.text import visible
 
 _STYLES = ("bold green", "bold cyan", "bold magenta", "bold yellow", "bold blue", "bold red")
 

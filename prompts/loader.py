@@ -120,6 +120,6 @@ def parse_prompt(name: str, version: int, source: str, fields: str) -> Prompt:
 
 def _sections(source: str) -> Iterator[tuple[str, str]]:
     heads = list(_SECTION.finditer(source))
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
-        end = following.start() if following else len(source)
+    ends = [*(head.start() for head in heads[1:]), len(source)]
+    for head, end in zip(heads, ends, strict=False):  # without a heading there is an end too many
         yield head[1], source[head.end() : end].strip("\n")

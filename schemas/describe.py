@@ -16,7 +16,9 @@ def _lines(fields: Sequence[FieldShape], indent: str) -> Iterator[str]:
     for field in fields:
         if not field.asked:
             continue
-        notes = list(filter(None, ["list" if field.many else "", "|".join(field.choices) or _TYPES.get(field.column, "")]))
+        notes = list(
+            filter(None, ["list" if field.many else "", "|".join(field.choices) or _TYPES.get(field.column, "")])
+        )
         if field.optional:
             notes.append("or null")
         star = "*" if field.verbatim else ""

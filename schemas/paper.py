@@ -45,7 +45,7 @@ class Paper(BaseModel):
     task: str = Field(description="the problem, a noun phrase of 2 to 8 usual words")
     method: Name | None = Field(description="name of what is proposed, its acronym first; not a description")
     datasets: list[Name] = Field(description="each named dataset, benchmark or simulator; no models, no metrics")
-    baselines: list[Name] = Field(description="each named method or model that results are compared with")
+    baselines: list[Name] = Field(description="named methods or models that results are compared with")
     headline_numbers: list[HeadlineNumber] = Field(
         description="each number on results or size of evidence, words too (twice), in order; a range is two. Not: "
         "digits in names, math, years, background"

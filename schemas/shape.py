@@ -83,9 +83,9 @@ def structure_of(fields: Sequence[FieldShape]) -> dict[str, Structure]:
 
 
 def evidence_names(item: FieldShape) -> dict[str, str]:
-    """Name the columns for an item's start, end and match, out of the way of fields that are called so."""
-    taken = {f.name for f in item.fields}
-    return {c: f"evidence_{c}" if c in taken else c for c in EVIDENCE_COLUMNS}
+    """Name the columns for an item's start, end and match: prefixed, all of them, if a field is called so."""
+    taken = {f.name for f in item.fields} & EVIDENCE_COLUMNS.keys()
+    return {c: f"evidence_{c}" if taken else c for c in EVIDENCE_COLUMNS}
 
 
 def note_name(item: FieldShape) -> str:
