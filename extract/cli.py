@@ -1,38 +1,51 @@
 """The command line: reads options, calls what does the work, turns errors into one line and an exit code.
 
 Exit codes: 0 all done; 2 a person's mistake or an answer that stops a run; 3 not every record has a good outcome;
-130 interrupted. Data goes to standard output, all else to standard error. What calls a model is imported only by the
-commands that do, so that the others start at once.
+130 interrupted. Data goes to standard output, all else to standard error (`docs/cli.md` is the contract). What calls a
+model is imported only by the commands that do, so that the others start at once.
 """
 
 import functools
+import io
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, ParamSpec, cast
 
 import typer
 
 from extract import __version__
-from extract.errors import BudgetReached, ClaimbaseError
-from extract.settings import LOCAL
+from extract.errors import BudgetReached, ClaimbaseError, SettingsError
+from extract.settings import LOCAL, MODES
 from prompts.loader import PromptError
 from schemas.base import SchemaError
 from store.errors import StoreError
+from store.text import visible
+
+if TYPE_CHECKING:
+    from extract.runner import Ended
 
 MISTAKE, INCOMPLETE, INTERRUPTED = 2, 3, 130
 P = ParamSpec("P")
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn paper abstracts into a database of claims, each tied to the characters that say it.",
 )
 Db = Annotated[Path, typer.Option("--db", metavar="FILE", help="The database.")]
+Model = Annotated[
+    str, typer.Option(metavar="NAME", help=f"'{LOCAL}' is the embedded model; any other is the endpoint's.")
+]
+BaseUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="An OpenAI-compatible endpoint; unless given, OPENAI_BASE_URL's.")
+]
 DEFAULT_DB = Path("claims.duckdb")
+# click's, which typer brings along under different names from version to version.
+_UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
 
 def reporting_errors(command: Callable[P, int | None]) -> Callable[P, None]:
@@ -42,26 +55,33 @@ def reporting_errors(command: Callable[P, int | None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             code = command(*args, **kwargs)
+            sys.stdout.flush()
         except (ClaimbaseError, SchemaError, PromptError, StoreError) as e:
             say(f"claimbase: {e}")
             code = MISTAKE
         except KeyboardInterrupt:
+            say("claimbase: interrupted")
             code = INTERRUPTED
         except BrokenPipeError:  # the reader of our output has had enough, as `| head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             code = 0
+        except OSError as e:  # a full disk behind `> FILE`, say
+            _drop_output()
+            say(f"claimbase: {e.filename or 'standard output'}: {e.strerror or e}")
+            code = MISTAKE
         raise typer.Exit(code or 0)
 
     return wrapped
 
 
+def _drop_output() -> None:
+    """Send what is still to be written to nowhere: Python would fail over it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def say(line: str) -> None:
     """Write a line for a person to standard error, without anything that moves a terminal's cursor."""
-    print(_visible(line), file=sys.stderr, flush=True)
-
-
-def _visible(line: str) -> str:
-    return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in line)
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 def _version(asked: bool) -> None:
@@ -82,42 +102,52 @@ def claimbase(
 @app.command()
 @reporting_errors
 def run(
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT...", help="Files of abstracts: paragraphs or JSON lines.")
-    ],
+    inputs: Annotated[list[str], typer.Argument(metavar="INPUT", help="Text (a paragraph an abstract) or JSON lines.")],
     db: Db = DEFAULT_DB,
-    schema: Annotated[str, typer.Option(help="What to extract: a shipped schema, or FILE.py:Class.")] = "paper",
+    schema: Annotated[
+        str, typer.Option(metavar="NAME", help="What to extract: a shipped schema, or FILE.py:Class.")
+    ] = "paper",
     prompt: Annotated[
-        str | None, typer.Option(help="A shipped prompt, or FILE.md; the schema's own unless told.")
+        str | None, typer.Option(metavar="NAME", help="A shipped prompt, or FILE.md; unless given, the schema's own.")
     ] = None,
-    model: Annotated[str, typer.Option(help=f"'{LOCAL}' is the embedded one; others are the endpoint's.")] = LOCAL,
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="An OpenAI-compatible endpoint.")] = None,
+    model: Model = LOCAL,
+    base_url: BaseUrl = None,
     mode: Annotated[
-        str | None, typer.Option(help="json_schema, tools, json or md_json; doctor says which fits.")
+        str | None, typer.Option(metavar="MODE", help=f"How the schema is sent: {', '.join(MODES)}; see doctor.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="0 unless told.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="T", min=0, help="Unless given, 0.")] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Calls at once: 8, or 2 for the embedded model.")
+        int | None, typer.Option(metavar="N", min=1, help="Calls at once: 8; of the embedded model one a core.")
     ] = None,
-    reasks: Annotated[int | None, typer.Option(min=0, help="How often a bad reply is asked again: 2.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask for at most so many records.")] = None,
-    rpm: Annotated[float | None, typer.Option(min=0.01, help="Calls a minute, at most.")] = None,
-    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute, at most.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before more is spent.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop before more tokens are used, both ways.")] = None,
-    prices: Annotated[Path | None, typer.Option(metavar="FILE", help="A price table (TOML) in place of ours.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = 180.0,
+    reasks: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Ask again for a bad reply so often: 2.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask for at most so many records.")] = None,
+    rpm: Annotated[float | None, typer.Option(metavar="N", min=0.01, help="At most so many calls a minute.")] = None,
+    tpm: Annotated[float | None, typer.Option(metavar="N", min=1, help="At most so many tokens a minute.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="USD", min=0, help="Stop before a call that could cost more in all.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Stop before a call that could use more in all.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A price table (TOML) in place of the shipped one.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="For one call.")] = 180.0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask for the failed records only.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ask for all, also what is done.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask for every record, also for those done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; ask and make nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the summary as JSON to standard output.")] = False,
 ) -> int:
-    """Extract the claims of abstracts into a database. What is done already is not asked again."""
-    from extract import job, report, settings
-    from extract.errors import SettingsError
+    """Extract the claims of abstracts into a database.
 
-    if mode is not None and mode not in settings.MODES:
-        raise SettingsError(f"unknown --mode {mode!r}; expected one of {', '.join(settings.MODES)}")
+    What is done already, by the same schema, prompt and model, is not asked again.
+    """
+    from extract import job, report, settings
+
+    if mode is not None and mode not in MODES:
+        raise SettingsError(f"unknown --mode {mode!r}; expected one of {', '.join(MODES)}")
     if retry_failed and fresh:
         raise SettingsError("--retry-failed and --fresh exclude each other; give one of them")
     request = job.Request(
@@ -154,7 +184,7 @@ def run(
     return exit_code(ended)
 
 
-def exit_code(ended: Any) -> int:
+def exit_code(ended: "Ended") -> int:
     """Return the exit code for how a run ended."""
     if ended.status == "interrupted":
         return INTERRUPTED
@@ -167,11 +197,14 @@ def exit_code(ended: Any) -> int:
 @app.command()
 @reporting_errors
 def status(
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run, or the start of its id.")] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="A run's id, or the start of it.")] = None,
     db: Db = DEFAULT_DB,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Show the latest runs: records done and failed, tokens, cost, kinds of errors."""
+    """Show what runs did: records, errors, tokens, cost.
+
+    The latest 20 runs, the newest first; or those whose id starts with RUN.
+    """
     from extract import report
     from store.db import Store
 
@@ -182,23 +215,25 @@ def status(
 @reporting_errors
 def sql(
     query: Annotated[
-        str, typer.Argument(metavar="SQL", help="One statement that reads; '-' takes it from standard input.")
+        str, typer.Argument(metavar="SQL", help="One statement that reads; '-' reads it from standard input.")
     ],
     db: Db = DEFAULT_DB,
-    format: Annotated[str, typer.Option(help="table, csv, json, jsonl or markdown.")] = "table",
-    limit: Annotated[int | None, typer.Option(min=0, help="Show at most so many rows.")] = None,
+    format: Annotated[str, typer.Option(metavar="FORMAT", help="table, csv, json, jsonl or markdown.")] = "table",
+    limit: Annotated[int | None, typer.Option(metavar="N", min=0, help="Show at most so many rows.")] = None,
 ) -> None:
-    """Ask the database a question. Read-only, without access to files or the network; works while a run goes on."""
-    from extract.errors import SettingsError
+    """Ask the database a question in SQL.
+
+    It only reads, has no access to files or the network, and works while a run goes on.
+    """
     from store.formats import FORMATS, format_rows
     from store.query import run_query
 
     if format not in FORMATS:
         raise SettingsError(f"unknown --format {format!r}; expected one of {', '.join(FORMATS)}")
     result = run_query(db, sys.stdin.read() if query == "-" else query, limit)
-    for piece in format_rows(result, format):
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for piece in format_rows(result, format, width):
         sys.stdout.write(piece)
-    sys.stdout.flush()
     if result.cut:
         say(f"more rows than the {limit} shown")
 
@@ -208,16 +243,19 @@ def sql(
 def export(
     what: Annotated[str, typer.Argument(metavar="VIEW|SELECT", help="A view or table, or a SELECT.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="FILE", help="Its suffix tells the format; '-' is standard output.")
+        str, typer.Option("--to", metavar="FILE", help="The suffix tells the format; '-' is CSV on standard output.")
     ],
     db: Db = DEFAULT_DB,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
 ) -> None:
-    """Write a view, a table or a query's answer to a CSV, TSV, JSONL or Parquet file."""
+    """Write a view or a query's answer to a file.
+
+    The formats are .csv, .tsv, .jsonl and .parquet.
+    """
     from store.export import export as write
 
     rows = write(db, what, to, force=force)
-    say(f"{rows:,} rows written to {'standard output' if to == '-' else to}")
+    say(f"{rows:,} {'row' if rows == 1 else 'rows'} written to {'standard output' if to == '-' else to}")
 
 
 @app.command()
@@ -228,7 +266,10 @@ def show(
     ],
     db: Db = DEFAULT_DB,
 ) -> None:
-    """Show an abstract with its evidence marked, and the claims beside it."""
+    """Show an abstract with its evidence marked.
+
+    Below it stand its claims, and what was rejected with the reason.
+    """
     from extract.show import shown
     from store.db import Store
 
@@ -238,19 +279,60 @@ def show(
 @app.command()
 @reporting_errors
 def doctor(
-    model: Annotated[str, typer.Option(help=f"'{LOCAL}' is the embedded one; others are the endpoint's.")] = LOCAL,
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="An OpenAI-compatible endpoint.")] = None,
-) -> int:
-    """Ask an endpoint a question or two: is it up, does it enforce a schema, which mode fits."""
+    model: Model = LOCAL,
+    base_url: BaseUrl = None,
+) -> None:
+    """Examine an endpoint: is it up, which mode fits.
+
+    It asks two short questions, to see whether the endpoint holds the model to a schema.
+    """
     from extract.doctor import examine
 
-    return 0 if examine(model, base_url, print) else MISTAKE
+    examine(model, base_url, functools.partial(print, flush=True))
+
+
+@app.command("eval")
+@reporting_errors
+def evaluate(
+    gold: Annotated[Path, typer.Argument(metavar="GOLD.jsonl", help="Annotated abstracts, one JSON object a line.")],
+    db: Db = DEFAULT_DB,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="A run, or the start of its id; may be given again."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, with each miss.")] = False,
+    show_misses: Annotated[bool, typer.Option("--misses", help="List each miss too.")] = False,
+) -> None:
+    """Measure claims against gold: precision, recall, F1.
+
+    For each field, by the latest outcomes unless a run is named.
+    """
+    import json
+
+    from extract.evaluate import LATEST, as_rows, misses, table
+    from extract.evaluate import evaluate as measure
+
+    evaluations = measure(db, gold, runs or (LATEST,))
+    if as_json:
+        print(json.dumps(as_rows(evaluations), ensure_ascii=False))
+        return
+    for line in table(evaluations):
+        print(line)
+    if show_misses:
+        for line in misses(evaluations):
+            print(visible(line))
 
 
 @app.command()
 @reporting_errors
-def rederive(db: Db = DEFAULT_DB, schema: Annotated[str, typer.Option(help="As in run.")] = "paper") -> None:
-    """Derive the claims again from the stored replies, without a call: after an upgrade, say."""
+def rederive(
+    db: Db = DEFAULT_DB,
+    schema: Annotated[str, typer.Option(metavar="NAME", help="The schema of the claims, as in run.")] = "paper",
+) -> None:
+    """Derive the claims again from stored replies, without a call.
+
+    For when the code that reads quotes and numbers got better; what comes out the same is left as it is.
+    """
     from extract.rederive import rederive as again
     from store.db import Store
 
@@ -258,6 +340,18 @@ def rederive(db: Db = DEFAULT_DB, schema: Annotated[str, typer.Option(help="As i
     say(f"{done.read:,} replies read again: {done.changed:,} records changed, {done.unfit:,} no longer fit the schema")
 
 
-def main() -> None:
-    """Run the command line."""
-    app()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; without arguments it shows its help. Ends with SystemExit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file or a pipe gets UTF-8 whatever the locale
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(given or ["--help"], prog_name="claimbase", standalone_mode=False)
+    except _UsageError as e:
+        where = e.ctx.command_path if e.ctx else "claimbase"
+        say(f"claimbase: {e.format_message().rstrip('.')}; see `{where} --help`")
+        code = MISTAKE
+    except typer.Abort:
+        code = INTERRUPTED
+    raise SystemExit(code)
