@@ -69,6 +69,8 @@ _CHARACTERS = {
     **dict.fromkeys("\u2009\u202f\u00a0\u2006\u2007\u2008\u200a", THIN),
     **dict.fromkeys("’‘ʼ", "'"),
     **dict.fromkeys("“”„", '"'),
+    # letters that Python's re takes for ASCII ones when case is ignored, but whose lower case is something else
+    "İ": "I", "ı": "i", "ſ": "s", "\u212a": "K",
     "∗": "*", "ˆ": "^", "μ": "µ", "\u066a": "%", "\u066b": ".", "\u066c": ",",
 }  # fmt: skip
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")

@@ -61,3 +61,9 @@ def test_what_is_no_quantity(text: str) -> None:
 @pytest.mark.parametrize(("text", "expected"), LISTED)
 def test_what_is_one(text: str, expected: list[str]) -> None:
     assert quotes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["sİx tasks", "ſix tasks", "3 sıx 4", "5 \u212a", "tWo mİllion"])
+def test_letters_that_only_look_alike_without_case_are_no_fault(text: str) -> None:
+    for span in scan(text):
+        assert text[span.start : span.end].strip()
