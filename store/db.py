@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from store import reading, saving, session, views
+from store import frames, reading, saving, session, views
 from store.errors import SchemaRefused
 from store.opening import WAIT_S, first_row, one_line
 from store.results import Claims, KeptAttempt, Known, Reply, RunSummary
@@ -75,12 +75,23 @@ class Store:
     def save(self, run_id: str, records: Sequence[Record], outcomes: Sequence[Outcome]) -> None:
         """Save a batch in one transaction: the records that the database lacks, and the outcomes with all of theirs.
 
+        Where each record was found is kept too, also of one that is there already or is given again from another place.
         Raises `StoreWriteFailed` with nothing of the batch saved (a full disk, an outcome that the run has already).
         """
         with session.writing(self.path, self.wait_s) as con:
             saving.save_records(con, records)
+            saving.save_sources(con, records)
             if outcomes:
                 saving.save_outcomes(con, run_id, *_schema_of_run(con, run_id), outcomes)
+
+    def add_sources(self, records: Sequence[Record]) -> None:
+        """Keep where these records were found too, in one transaction; of those that the database lacks, nothing.
+
+        For a record that isn't asked again. A place (`record_id`, `source`, `locator`) is kept once, however often it
+        is given, as it was given first.
+        """
+        with session.writing(self.path, self.wait_s) as con:
+            saving.save_sources(con, records)
 
     def replace_claims(self, run_id: str, outcomes: Sequence[Outcome]) -> None:
         """Rewrite what was derived from the replies of done outcomes: their value and evidence, in one transaction.
@@ -106,6 +117,14 @@ class Store:
         """The latest runs, the newest first."""
         with session.reading(self.path, self.wait_s) as con:
             return reading.summaries(con, limit)
+
+    def df(self, what: str, library: frames.Library | None = None) -> frames.Frame:
+        """The rows of a view, a table or one SELECT as a data frame, for a notebook.
+
+        Of pandas, polars or Arrow (`pyarrow`): the first that is installed, or the `library` named. Raises
+        `ExportFailed` if it isn't installed, `QueryFailed`, `QueryRefused`.
+        """
+        return frames.frame(self.path, what, library, self.wait_s)
 
     def record(self, prefix: str) -> Record:
         """The record of a `source_id`, or of a `record_id` or the start of one. Raises `RecordNotFound`."""

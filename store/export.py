@@ -1,60 +1,122 @@
-"""Writes a view, a table or the answer of a query to a file: CSV, TSV, JSON lines, Parquet.
+"""Writes a view, a table or the answer of a query to a file, in one of eight formats.
 
-DuckDB's COPY does the writing, in the same sandbox as `query`, which may touch one file: a temporary one beside the
-target, renamed to it when it is whole. So a target is either the old file or the new one. Nested columns are JSON in
-CSV and TSV, and DuckDB's own types in Parquet. Text is UTF-8; NULL is an empty field and the empty text `""`.
+The file is written under another name beside the target and renamed when it is whole, so a target is either the old
+file or the new one; standard output gets a whole file's bytes. What a format holds, and what it doesn't, is said in the
+module that writes it: `copying`, `sheets`, `formats` (Markdown), `latex`, `bibtex`.
 """
 
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import duckdb
+from store.bibtex import bibtex_entries, bibtex_query
+from store.copying import COPY_FORMATS, CopyFormat, copy, guarded, spreadsheet_lines
+from store.errors import ExportFailed
+from store.formats import format_rows
+from store.latex import latex_lines
+from store.opening import WAIT_S
+from store.query import Result, open_readonly, run_query
+from store.selecting import Show, as_cell, select
+from store.sheets import write_sheet
 
-from store.errors import ExportFailed, QueryFailed
-from store.formats import csv_lines, format_rows, unique_names
-from store.opening import WAIT_S, one_line
-from store.query import open_readonly, run_query, the_statement
-from store.views import literal, quoted
-
-ExportFormat = Literal["csv", "tsv", "jsonl", "parquet"]
+ExportFormat = Literal[CopyFormat, "xlsx", "markdown", "latex", "bibtex"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+
+SUFFIXES: dict[str, ExportFormat] = {
+    **{f".{format}": format for format in COPY_FORMATS},
+    ".ndjson": "jsonl",
+    ".xlsx": "xlsx",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".bib": "bibtex",
+}
 
 STDOUT = "-"
 
-_OPTIONS: dict[ExportFormat, str] = {
-    "csv": "FORMAT csv, HEADER, DELIMITER ','",
-    "tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
-    "jsonl": "FORMAT json",
-    "parquet": "FORMAT parquet, COMPRESSION zstd",
-}
-_NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
-_NUMBERS = ("DOUBLE", "FLOAT")
+_SPREADSHEETS: tuple[ExportFormat, ...] = ("csv", "tsv", "xlsx")
+_BINARY: tuple[ExportFormat, ...] = ("parquet", "xlsx")
+
+
+@dataclass(frozen=True, slots=True)
+class _Export:
+    """What to write, and how: from the database `path` what is asked for, to a file that errors call `to`."""
+
+    path: Path
+    what: str
+    to: str
+    format: ExportFormat
+    guarded: bool
+    wait_s: float
+
+    def write(self, target: Path) -> int:
+        """Write to `target`, over what is there, and return the number of rows."""
+        if self.format in COPY_FORMATS and not self.guarded:
+            return copy(self.path, self.what, target, self.format, self.wait_s)
+        if self.format == "bibtex":
+            return self._write_bibtex(target)
+        # Fetched whole, and the database let go before the file is written, which may take longer than a run waits.
+        result = self._answer(guarded if self.guarded else as_cell)
+        if self.format == "xlsx":
+            write_sheet(result, target, self.to)
+        elif self.format == "markdown":
+            _write_lines(target, format_rows(result, "markdown"))
+        elif self.format == "latex":
+            _write_lines(target, latex_lines(result))
+        else:
+            _write_lines(target, spreadsheet_lines(result, "\t" if self.format == "tsv" else ","))
+        return result.count
+
+    def _answer(self, show: Show) -> Result:
+        with open_readonly(self.path, self.wait_s) as con:
+            query = select(con, self.what).shown(show)
+        return run_query(self.path, query, wait_s=self.wait_s)
+
+    def _write_bibtex(self, target: Path) -> int:
+        with open_readonly(self.path, self.wait_s) as con:
+            selected = select(con, self.what)
+        result = run_query(self.path, bibtex_query(selected, self.to), wait_s=self.wait_s)
+        rows = 0
+        with target.open("w", encoding="utf-8", newline="") as file:
+            for entry, of_rows in bibtex_entries(result, selected.names):
+                file.write(entry)
+                rows += of_rows
+        return rows
 
 
 def export(
-    path: Path, what: str, to: str, force: bool = False, format: ExportFormat | None = None, wait_s: float = WAIT_S
+    path: Path,
+    what: str,
+    to: str,
+    force: bool = False,
+    format: ExportFormat | None = None,
+    for_spreadsheets: bool = False,
+    wait_s: float = WAIT_S,
 ) -> int:
     """Write `what`, the name of a view or table or a SELECT, to the file `to`, and return the number of rows.
 
-    The format is told by the suffix unless it is given; `-` is standard output, as CSV unless told. Raises
-    `ExportFailed` (the target is there and not `force`, an unknown suffix, a write that failed), `QueryFailed` (no such
-    view, and which there are), `QueryRefused`, and what opening a database raises.
+    The format is told by the suffix unless it is given; `-` is standard output, as CSV unless told. `for_spreadsheets`
+    makes CSV and TSV safe to open in one. Raises `ExportFailed` (the target is there and not `force`, an unknown
+    suffix, more than the format holds, a write that failed), `QueryFailed` (no such view, and which there are),
+    `QueryRefused`, and what opening a database raises.
     """
+    chosen = format or ("csv" if to == STDOUT else _format_of(to))
+    if for_spreadsheets and chosen not in _SPREADSHEETS:
+        raise ExportFailed(to, f"{chosen} is no format for spreadsheets; {', '.join(_SPREADSHEETS)} are")
+    # A sheet's text is never taken for a formula, so it needs no guard.
+    work = _Export(path, what, to, chosen, for_spreadsheets and chosen != "xlsx", wait_s)
     if to == STDOUT:
-        return _to_stdout(path, what, format or "csv", wait_s)
+        return _to_stdout(work)
     target = Path(to)
-    chosen = format or _format_of(target)
-    if target.is_dir():
-        raise ExportFailed(to, "it is a folder; name a file in it")
-    if not target.absolute().parent.is_dir():
-        raise ExportFailed(to, f"there is no folder {target.parent}; make it first")
-    if target.exists() and not force:
-        raise ExportFailed(to, "the file is there already; name another, or replace it with --force")
+    _check_target(path, target, to, force)
     temporary = target.absolute().with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        rows = _copy(path, what, temporary, chosen, wait_s)
+        temporary.touch()  # so that a folder that can't be written says so before the query is run
+        rows = work.write(temporary)
         os.replace(temporary, target)
     except OSError as error:
         raise ExportFailed(to, error.strerror or str(error)) from error
@@ -63,71 +125,41 @@ def export(
     return rows
 
 
-def _format_of(target: Path) -> ExportFormat:
-    suffix = target.suffix.lower().removeprefix(".")
-    for known in EXPORT_FORMATS:
-        if suffix == known:
-            return known
-    named = ", ".join(f".{known}" for known in EXPORT_FORMATS)
-    raise ExportFailed(str(target), f"the suffix {target.suffix!r} tells no format; use one of {named}")
+def _format_of(to: str) -> ExportFormat:
+    suffix = Path(to).suffix
+    if (found := SUFFIXES.get(suffix.lower())) is None:
+        raise ExportFailed(to, f"the suffix {suffix!r} tells no format; use one of {', '.join(SUFFIXES)}, or --format")
+    return found
 
 
-def _to_stdout(path: Path, what: str, format: ExportFormat, wait_s: float) -> int:
-    if format == "parquet":
-        raise ExportFailed(STDOUT, "Parquet is not for standard output; name a file")
-    with open_readonly(path, wait_s) as con:
-        query = _query_of(con, what)
-    result = run_query(path, query, wait_s=wait_s)
-    lines = format_rows(result, format) if format == "jsonl" else csv_lines(result, "\t" if format == "tsv" else ",")
-    for line in lines:
-        # Bytes, as text would be written in the encoding and with the line ends of the system.
-        sys.stdout.buffer.write(line.encode())
+def _check_target(path: Path, target: Path, to: str, force: bool) -> None:
+    if target.is_dir():
+        raise ExportFailed(to, "it is a folder; name a file in it")
+    if not target.absolute().parent.is_dir():
+        raise ExportFailed(to, f"there is no folder {target.parent}; make it first")
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise ExportFailed(to, "it is no plain file; name one, or '-' for standard output")
+    if path.exists() and target.samefile(path):
+        raise ExportFailed(to, "it is the database; name another file")
+    if not force:
+        raise ExportFailed(to, "the file is there already; name another, or replace it with --force")
+
+
+def _to_stdout(work: _Export) -> int:
+    if work.format in _BINARY and sys.stdout.isatty():
+        raise ExportFailed(STDOUT, f"{work.format} is not for a terminal; name a file, or pipe it on")
+    with tempfile.TemporaryDirectory(prefix="claimbase-") as folder:
+        temporary = Path(folder) / "answer"
+        rows = work.write(temporary)
+        with temporary.open("rb") as file:
+            # Bytes, as text would be written in the encoding and with the line ends of the system.
+            shutil.copyfileobj(file, sys.stdout.buffer)
     sys.stdout.buffer.flush()
-    return result.count
+    return rows
 
 
-def _copy(path: Path, what: str, temporary: Path, format: ExportFormat, wait_s: float) -> int:
-    with open_readonly(path, wait_s, may_write=temporary) as con:
-        select = _select_for(con, _query_of(con, what), format)
-        try:
-            rows = con.execute(f"COPY ({select}) TO {literal(str(temporary))} ({_OPTIONS[format]})").fetchall()
-        except duckdb.IOException as error:
-            raise OSError(one_line(error)) from error
-    return int(rows[0][0])
-
-
-def _query_of(con: duckdb.DuckDBPyConnection, what: str) -> str:
-    """The SQL of what is to be exported. Raises `QueryFailed` with the names there are if it is none of them."""
-    rows = con.execute(
-        """SELECT view_name, true FROM duckdb_views() WHERE NOT internal
-        UNION ALL SELECT table_name, false FROM duckdb_tables()"""
-    ).fetchall()
-    for name, _ in rows:
-        if name.lower() == what.strip().lower():
-            return f"FROM {quoted(name)}"
-    if what.split() and len(what.split()) == 1 and "(" not in what:
-        views = ", ".join(sorted(name for name, is_view in rows if is_view))
-        raise QueryFailed(f"there is no view or table {what!r}; the views are {views}")
-    return the_statement(con, what)
-
-
-def _select_for(con: duckdb.DuckDBPyConnection, query: str, format: ExportFormat) -> str:
-    """The query with each column in a form that the format can hold, and no name twice."""
-    con.execute(f"SELECT * FROM ({query}\n) LIMIT 0")  # noqa: S608
-    columns = [(str(column[0]), str(column[1])) for column in con.description or ()]
-    con.fetchall()
-    names = unique_names([name for name, _ in columns])
-    shown = ", ".join(
-        f"{_shown(f'c{number}', kind, format)} AS {quoted(name)}"
-        for number, (name, (_, kind)) in enumerate(zip(names, columns, strict=True))
-    )
-    inner = ", ".join(f"c{number}" for number in range(len(columns)))
-    return f"SELECT {shown} FROM ({query}\n) AS answer({inner})"  # noqa: S608
-
-
-def _shown(column: str, kind: str, format: ExportFormat) -> str:
-    if format in ("csv", "tsv") and (kind.startswith(_NESTED) or kind.endswith("]")):
-        return f"to_json({column})"
-    if format == "jsonl" and kind in _NUMBERS:
-        return f"CASE WHEN isfinite({column}) THEN {column} END"  # JSON has no NaN, and DuckDB writes it
-    return column
+def _write_lines(target: Path, lines: Iterable[str]) -> None:
+    with target.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(lines)

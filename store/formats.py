@@ -51,7 +51,7 @@ def csv_lines(result: Result, separator: str = ",") -> Iterator[str]:
 
     yield line(result.columns)
     for row in result.rows:
-        yield line(None if value is None else _plain(value) for value in row)
+        yield line(None if value is None else plain(value) for value in row)
 
 
 def _csv_cell(text: str | None, special: re.Pattern[str]) -> str:
@@ -102,13 +102,13 @@ def _jsonable(value: object, kind: str = "") -> object:
         number = float(value)
         return number if math.isfinite(number) else None
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _plain(key): _jsonable(item) for key, item in value.items()}
+        return {key if isinstance(key, str) else plain(key): _jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
-    return _plain(value)
+    return plain(value)
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
     """A value as DuckDB would write it in CSV; a nested one as JSON."""
     if isinstance(value, str):
         return value
@@ -123,8 +123,9 @@ def _plain(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _shown(row: Row) -> list[str]:
-    return ["" if value is None else visible(_plain(value)) for value in row]
+def shown_cells(row: Row) -> list[str]:
+    """A row's values as a person sees them: on one line, NULL empty, no control character of the data."""
+    return ["" if value is None else visible(plain(value)) for value in row]
 
 
 def _markdown(result: Result) -> Iterator[str]:
@@ -132,12 +133,13 @@ def _markdown(result: Result) -> Iterator[str]:
         return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |\n"
 
     yield line(visible(column) for column in result.columns)
-    yield line("---:" if _is_number(kind) else "---" for kind in result.types)
+    yield line("---:" if is_number(kind) else "---" for kind in result.types)
     for row in result.rows:
-        yield line(_shown(row))
+        yield line(shown_cells(row))
 
 
-def _is_number(kind: str) -> bool:
+def is_number(kind: str) -> bool:
+    """Is a column of this DuckDB type one of numbers?"""
     return kind.startswith(("DECIMAL", "DOUBLE", "FLOAT")) or kind.endswith(("INT", "INTEGER"))
 
 
@@ -152,12 +154,12 @@ def _table(result: Result, width: int | None) -> Iterator[str]:
     for column, kind in zip(result.columns, result.types, strict=True):
         table.add_column(
             Text(visible(column)),
-            justify="right" if _is_number(kind) else "left",
+            justify="right" if is_number(kind) else "left",
             overflow="fold",
             no_wrap=width is None,
         )
     for row in result.rows:
-        table.add_row(*(Text(cell) for cell in _shown(row)))
+        table.add_row(*(Text(cell) for cell in shown_cells(row)))
     if width is None:
         width = max(80, Console(width=1_000_000).measure(table).maximum)
     out = io.StringIO()

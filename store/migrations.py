@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from store.errors import NewerDatabase, NotADatabase
+from store.errors import NewerDatabase, NotADatabase, StoreError
 from store.opening import first_row
 
 Migration = Callable[[duckdb.DuckDBPyConnection], None]
@@ -94,7 +94,34 @@ def _001_base_tables(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_001_base_tables,)
+def _002_sources(con: duckdb.DuckDBPyConnection) -> None:
+    _free_the_name(con, "sources")
+    # No key over the three texts: its index would be the larger part of the file. `saving` adds a place but once.
+    con.execute(
+        """CREATE TABLE sources (
+            record_id VARCHAR NOT NULL,
+            source VARCHAR NOT NULL,
+            locator VARCHAR NOT NULL,
+            source_id VARCHAR,
+            title VARCHAR,
+            meta JSON USING COMPRESSION zstd)"""
+    )
+    con.execute("INSERT INTO sources SELECT record_id, source, locator, source_id, title, meta FROM records")
+
+
+def _free_the_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Drop a derived view of this name, which is made again under another. Raises `StoreError` for a user's own."""
+    for comment, is_view in con.execute(
+        """SELECT comment, true FROM duckdb_views() WHERE NOT internal AND lower(view_name) = $name
+        UNION ALL SELECT comment, false FROM duckdb_tables() WHERE lower(table_name) = $name""",
+        {"name": name},
+    ).fetchall():
+        if not is_view or not str(comment).startswith("claimbase: "):
+            raise StoreError(f"the database has its own {name!r}, a name that claimbase needs; rename or drop it")
+        con.execute(f'DROP VIEW "{name}"')
+
+
+MIGRATIONS: tuple[Migration, ...] = (_001_base_tables, _002_sources)
 """In order; the version of a database is the number of those applied."""
 
 

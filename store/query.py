@@ -116,6 +116,10 @@ class _Fetched:
         self.count = 0
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_BYTES_IN_MEMORY)
 
+    def __del__(self) -> None:
+        # Of a query that failed midway, and of an answer that nobody went through.
+        self._file.close()
+
     def add(self, rows: Sequence[Row]) -> None:
         self.count += len(rows)
         pickle.dump(rows, self._file, pickle.HIGHEST_PROTOCOL)

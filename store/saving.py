@@ -50,6 +50,18 @@ def save_records(con: duckdb.DuckDBPyConnection, records: Sequence[Record]) -> N
     _append(con, "records", (_record_row(record) for record in by_id.values()))
 
 
+def save_sources(con: duckdb.DuckDBPyConnection, records: Sequence[Record]) -> None:
+    """Add the places where the records were found, but those that are there and those of records that are not."""
+    con.execute("CREATE OR REPLACE TEMP TABLE found AS FROM sources LIMIT 0")
+    places = {(record.record_id, record.source, record.locator): record for record in reversed(records)}
+    _append(con, "found", (_source_row(record) for record in reversed(places.values())))
+    con.execute(
+        """DELETE FROM found f USING sources s
+        WHERE (s.record_id, s.source, s.locator) = (f.record_id, f.source, f.locator)"""
+    )
+    con.execute("INSERT INTO sources SELECT * FROM found SEMI JOIN records USING (record_id)")
+
+
 def save_outcomes(
     con: duckdb.DuckDBPyConnection, run_id: str, schema_hash: str, structure: str, outcomes: Sequence[Outcome]
 ) -> None:
@@ -144,6 +156,17 @@ def _record_row(record: Record) -> Row:
         _text(record.source_id),
         _text(record.title),
         clean(record.text),
+        json_of(record.meta),
+    )
+
+
+def _source_row(record: Record) -> Row:
+    return (
+        clean(record.record_id),
+        clean(record.source),
+        clean(record.locator),
+        _text(record.source_id),
+        _text(record.title),
         json_of(record.meta),
     )
 

@@ -29,7 +29,7 @@ from store.structure import Column, ListField, Shape, free, plural, shape_of, si
 UNPREFIXED = "paper"
 """The schema whose views of lists have the lists' own names, whatever other schemas there are."""
 
-BASE_TABLES = ("records", "schemas", "prompts", "runs", "attempts", "outcomes", "evidence", "migrations")
+BASE_TABLES = ("records", "sources", "schemas", "prompts", "runs", "attempts", "outcomes", "evidence", "migrations")
 
 _FOR_ALL = ("latest", "rejected", "failures")  # the views over all schemas
 

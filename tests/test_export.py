@@ -1,13 +1,17 @@
 import csv
+import errno
 import json
-from collections.abc import Callable
+import os
+import resource
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from store.copying import COPY_FORMATS
 from store.errors import ExportFailed, MissingDatabase, QueryFailed, QueryRefused
-from store.export import EXPORT_FORMATS, export
+from store.export import EXPORT_FORMATS, SUFFIXES, ExportFormat, export
 from tests.store_samples import a_record, a_run, done, made, rows
 
 
@@ -28,7 +32,7 @@ def read_back(path: Path) -> list[tuple[object, ...]]:
         con.close()
 
 
-@pytest.mark.parametrize("format", EXPORT_FORMATS)
+@pytest.mark.parametrize("format", COPY_FORMATS)
 def test_a_view_comes_back_as_it_was(database: Path, tmp_path: Path, format: str) -> None:
     target = tmp_path / f"claims.{format}"
     assert export(database, "claims", str(target)) == 3
@@ -109,7 +113,12 @@ def test_a_target_that_is_there_is_kept_unless_forced(database: Path, tmp_path: 
             QueryFailed,
             "the views are baselines, claims, datasets, failures, headline_numbers, latest, ",
         ),
-        ("claims", "a.docx", ExportFailed, "use one of .csv, .tsv, .jsonl, .parquet"),
+        (
+            "claims",
+            "a.docx",
+            ExportFailed,
+            "use one of .csv, .tsv, .jsonl, .parquet, .ndjson, .xlsx, .md, .tex, .bib, or --format",
+        ),
         ("claims", "a", ExportFailed, "tells no format"),
         ("claims", "no/folder/a.csv", ExportFailed, "there is no folder"),
         ("SELECT nope FROM claims", "a.csv", QueryFailed, '"nope" not found'),
@@ -154,9 +163,72 @@ def test_standard_output(database: Path, capfdbinary: pytest.CaptureFixture[byte
     export(database, "SELECT 'a\tb' AS t, 1 AS n", "-", format="tsv")
     assert read() == b't\tn\n"a\tb"\t1\n'
     export(database, "SELECT 1 AS n", "-", format="jsonl")
-    assert read() == b'{"n": 1}\n'
-    with pytest.raises(ExportFailed, match="name a file"):
-        export(database, "papers", "-", format="parquet")
+    assert read() == b'{"n":1}\n'
+
+
+@pytest.mark.parametrize("format", EXPORT_FORMATS)
+def test_standard_output_gets_what_a_file_would(
+    database: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], format: ExportFormat
+) -> None:
+    sql = "SELECT record_id, value, meta, NULL AS n FROM claims JOIN records USING (record_id) ORDER BY 1"
+    assert export(database, sql, "-", format=format) == 3
+    written = capfdbinary.readouterr().out
+    export(database, sql, str(tmp_path / "file"), format=format)
+    if format == "xlsx":  # it holds the time at which it was made
+        assert written.startswith(b"PK")
+    else:
+        assert written == (tmp_path / "file").read_bytes()
+
+
+@pytest.mark.parametrize("format", ["parquet", "xlsx"])
+def test_a_terminal_gets_no_binary(database: Path, monkeypatch: pytest.MonkeyPatch, format: ExportFormat) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with pytest.raises(ExportFailed, match="not for a terminal; name a file"):
+        export(database, "papers", "-", format=format)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_failed_export_leaves_what_was_there(database: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"claims{suffix}"
+    target.write_text("mine")
+    failing = "SELECT record_id, CASE WHEN i = 9000 THEN error('late') END AS e FROM records, range(10000) t(i)"
+    with pytest.raises(QueryFailed, match="late"):
+        export(database, failing, str(target), force=True)
+    assert target.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert export(database, "claims", str(target), force=True) == 3
+    assert target.read_bytes() != b"mine"
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """A disk on which a file of more than 50,000 bytes has no place."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("format", EXPORT_FORMATS)
+def test_a_full_disk_is_said_and_nothing_is_left(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little_room: None, format: ExportFormat
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    sql = "SELECT record_id, hash(i || record_id) AS a, hash(i) AS b FROM records, range(3000) t(i)"
+    with pytest.raises(ExportFailed) as caught:
+        export(database, sql, str(tmp_path / "claims"), format=format)
+    assert str(caught.value) == f"can't export to {tmp_path / 'claims'}: {os.strerror(errno.EFBIG)}"
+    assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
+
+
+def test_the_database_and_devices_are_never_written(database: Path) -> None:
+    before = database.read_bytes()
+    with pytest.raises(ExportFailed, match="it is the database"):
+        export(database, "claims", str(database), force=True, format="csv")
+    assert database.read_bytes() == before
+    with pytest.raises(ExportFailed, match="no plain file"):
+        export(database, "claims", "/dev/null", force=True, format="csv")
 
 
 def test_a_place_that_may_not_be_written_is_said(database: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from store import migrations
 from store.db import Store
-from store.errors import NewerDatabase, NotADatabase
+from store.errors import NewerDatabase, NotADatabase, StoreError
 from store.query import run_query
 from tests.store_samples import PAPER, PROMPT, a_record, a_run, done, made, rows
 
@@ -58,7 +58,7 @@ def test_a_migration_is_written_down_with_its_time(tmp_path: Path) -> None:
     path = made(tmp_path).path
     assert rows(
         path, "SELECT version, name, (now() AT TIME ZONE 'UTC') - applied_at < INTERVAL 1 MINUTE FROM migrations"
-    ) == [(1, "001_base_tables", True)]
+    ) == [(1, "001_base_tables", True), (2, "002_sources", True)]
 
 
 def test_migrations_are_numbered_in_order() -> None:
@@ -97,6 +97,54 @@ def test_a_step_that_breaks_leaves_the_version_before_it(tmp_path: Path, monkeyp
     monkeypatch.setattr(migrations, "MIGRATIONS", (*known, _002_languages, _003_languages))
     store.create()
     assert rows(store.path, "SELECT count(*) FROM languages") == [(0,)]
+
+
+@pytest.fixture
+def before_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A database as the first version made it, with two records."""
+    store = Store(tmp_path / "old.duckdb")
+    with monkeypatch.context() as then:
+        then.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
+        store.create()
+        con = duckdb.connect(store.path)
+        for i in (1, 2):
+            record = a_record(i)
+            con.execute(
+                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [*(record.record_id, record.source, record.locator, None, record.title, record.text), '{"year": 2026}'],
+            )
+        con.close()
+    return store
+
+
+def test_the_source_of_an_older_databases_record_is_its_first(before_sources: Store) -> None:
+    before_sources.create()
+    assert rows(before_sources.path, "SELECT * FROM sources ORDER BY record_id") == rows(
+        before_sources.path, "SELECT record_id, source, locator, source_id, title, meta FROM records ORDER BY record_id"
+    )
+    assert rows(before_sources.path, "SELECT count(*) FROM sources") == [(2,)]
+    before_sources.add_sources([a_record(1)])
+    assert rows(before_sources.path, "SELECT count(*) FROM sources") == [(2,)]
+
+
+def test_a_derived_view_gives_way_to_a_table_of_its_name(before_sources: Store) -> None:
+    con = duckdb.connect(before_sources.path)
+    con.execute("CREATE VIEW sources AS SELECT 1 AS one")
+    con.execute("COMMENT ON VIEW sources IS 'claimbase: schema source: one row a record'")
+    con.close()
+    before_sources.create()
+    assert rows(before_sources.path, "SELECT count(*) FROM sources") == [(2,)]
+
+
+@pytest.mark.parametrize("own", ["TABLE Sources (a INTEGER)", "VIEW sources AS SELECT 1 AS a"])
+def test_a_users_own_table_of_a_new_name_is_left_alone(before_sources: Store, own: str) -> None:
+    con = duckdb.connect(before_sources.path)
+    con.execute(f"CREATE {own}")
+    con.close()
+    with pytest.raises(StoreError, match=r"its own 'sources'.* rename or drop it"):
+        before_sources.create()
+    assert rows(before_sources.path, "SELECT a FROM sources LIMIT 0") == []
+    assert rows(before_sources.path, "SELECT max(version) FROM migrations") == [(1,)]
 
 
 def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
