@@ -266,7 +266,8 @@ def _word(text: str, at: int) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(text) if len(text) <= _SHOWN else repr(text[: _SHOWN - 1] + "…")
+    """A text in quotes, as it is written: its backslashes are LaTeX's, and a reader is to find it in the abstract."""
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[: _SHOWN - 1]}…'"
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ import secrets
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,15 +46,14 @@ def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
     """
     weights = assembled_weights(cache_folder())
     key = secrets.token_urlsafe(32)
-    log_path = weights.parent / f"llama-{os.getpid()}.log"
     settings = {
         "weights": str(weights),
         "adapter": str(ADAPTER),
         "key": key,
         "servers": servers or server_count(),
     }
-    with log_path.open("w+", encoding="utf-8", errors="replace") as log:
-        child = subprocess.Popen(  # noqa: S603: this Python, a module of ours
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        child = subprocess.Popen(  # noqa: S603  # this Python, a module of ours
             [sys.executable, "-m", "extract.llama_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -66,7 +66,6 @@ def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
             yield Endpoint(tuple(f"{address}/v1" for address in _addresses(child, settings, log)), key)
         finally:
             _stop(child)
-            log_path.unlink(missing_ok=True)
 
 
 def server_count() -> int:

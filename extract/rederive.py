@@ -1,20 +1,35 @@
-"""Derives the claims again from the stored replies, without a call: for when the code that reads them got better."""
+"""Derives the claims again from the stored replies, without a call: for when the code that reads them got better.
 
+Only what comes out otherwise than it is stored is written. A reply is read by the schema it was asked for; one of
+another fingerprint, an older form of the schema, is not read as if it were of this one.
+"""
+
+import itertools
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
 
 from pydantic import ValidationError
 
 from extract.claims import derive
 from extract.conversation import unwrapped
+from extract.errors import MistakeError
 from extract.grounding import GroundedText
 from schemas.registry import LoadedSchema, load_schema
 from store.db import Store
+from store.query import run_query
 from store.results import Reply
-from store.rows import Outcome
+from store.rows import Outcome, Schema
+from store.text import clean, clean_json
+from store.views import literal
+
+_AT_ONCE = 1_000
+"""Replies whose stored claims are looked up, and rewritten, together."""
+
+Stored = tuple[str, list[str]]
+"""What is stored of an outcome's claims: the JSON of its value, and a JSON row for each piece of evidence, sorted."""
 
 
 @dataclass(slots=True)
@@ -27,26 +42,71 @@ class Rederived:
 
 
 def rederive(store: Store, schema: str) -> Rederived:
-    """Derive all claims of a schema again and replace those that differ. Raises SchemaError or StoreError."""
+    """Derive all claims of a schema again and replace those that differ.
+
+    Raises MistakeError where no run used the schema in its present form, SchemaError or StoreError.
+    """
     loaded = load_schema(schema)
     done = Rederived()
-    for run_id, replies in groupby(store.replies(loaded.hash), key=lambda reply: reply.run_id):
-        changed = list(_changed(loaded, replies, done))
-        if changed:
-            store.replace_claims(run_id, changed)
+    replies = store.replies(loaded.hash)
+    batch = list(itertools.islice(replies, _AT_ONCE))
+    if not batch:
+        raise MistakeError(
+            f"{store.path} holds no replies of schema {schema!r} in its present form; `claimbase run` asks for them"
+        )
+    store.use_schema(Schema(loaded.hash, loaded.name, loaded.json_schema, json.dumps(loaded.structure)))
+    while batch:
+        _rederive(store, loaded, batch, done)
+        batch = list(itertools.islice(replies, _AT_ONCE))
     return done
 
 
-def _changed(schema: LoadedSchema, replies: Iterator[Reply], done: Rederived) -> Iterator[Outcome]:
-    for reply in replies:
+def _rederive(store: Store, schema: LoadedSchema, batch: Sequence[Reply], done: Rederived) -> None:
+    """Derive a batch again and write what differs, a transaction a run."""
+    stored = _stored(store, batch)
+    changed: defaultdict[str, list[Outcome]] = defaultdict(list)
+    for reply in batch:
         done.read += 1
-        try:
-            answer = schema.model.model_validate_json(unwrapped(reply.reply))
-        except ValidationError:
+        outcome = _derived(schema, reply)
+        if outcome is None:
             done.unfit += 1
-            continue
-        derived = derive(schema.fields, answer, GroundedText(reply.text))
-        value = json.dumps(derived.value, ensure_ascii=False, separators=(",", ":"))
-        done.changed += 1
-        evidence = tuple(derived.evidence)
-        yield Outcome(reply.record_id, "done", None, None, value, datetime.now(UTC), (), evidence)
+        elif _as_stored(outcome) != stored[reply.run_id, reply.record_id]:
+            done.changed += 1
+            changed[reply.run_id].append(outcome)
+    for run_id, outcomes in changed.items():
+        store.replace_claims(run_id, outcomes)
+
+
+def _derived(schema: LoadedSchema, reply: Reply) -> Outcome | None:
+    """Return what a reply comes to now, or None where the schema refuses it."""
+    try:
+        answer = schema.model.model_validate_json(unwrapped(reply.reply))
+    except ValidationError:
+        return None
+    derived = derive(schema.fields, answer, GroundedText(reply.text))
+    value = json.dumps(derived.value, ensure_ascii=False, separators=(",", ":"))
+    return Outcome(reply.record_id, "done", None, None, value, datetime.now(UTC), (), tuple(derived.evidence))
+
+
+def _as_stored(outcome: Outcome) -> Stored:
+    rows = [(e.path, e.ordinal, clean(e.quote), e.start, e.end, e.match, e.reason) for e in outcome.evidence]
+    return clean_json(outcome.value or ""), sorted(map(_row, rows))
+
+
+def _stored(store: Store, batch: Iterable[Reply]) -> dict[tuple[str, str], Stored]:
+    """Look up what is stored of the outcomes that these replies came to."""
+    wanted = ", ".join(f"({literal(reply.run_id)}, {literal(reply.record_id)})" for reply in batch)
+    among = f"WHERE (run_id, record_id) IN ({wanted})"
+    values = f"SELECT run_id, record_id, value FROM outcomes {among}"  # noqa: S608
+    columns = 'run_id, record_id, path, ordinal, quote, start, "end", match, reason'
+    quotes = f"SELECT {columns} FROM evidence {among}"  # noqa: S608
+    found: dict[tuple[str, str], Stored] = {}
+    for run_id, record_id, value in run_query(store.path, values).rows:
+        found[run_id, record_id] = (value, [])
+    for run_id, record_id, *evidence in run_query(store.path, quotes).rows:
+        found[run_id, record_id][1].append(_row(evidence))
+    return {key: (value, sorted(rows)) for key, (value, rows) in found.items()}
+
+
+def _row(evidence: Sequence[object]) -> str:
+    return json.dumps(list(evidence), ensure_ascii=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from extract.errors import SettingsError
 
@@ -80,7 +80,7 @@ def openai_endpoint(base_url: str | None, environ: Mapping[str, str] = os.enviro
     key = environ.get("OPENAI_API_KEY", "").strip()
     for url in urls:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_a_port(parts):
             raise SettingsError(f"--base-url {url!r} is no address; expected for instance http://127.0.0.1:8000/v1")
         if not key and not _is_loopback(parts.hostname):
             raise SettingsError(
@@ -94,6 +94,14 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     if own := environ.get("CLAIMBASE_CACHE"):
         return Path(own)
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "claimbase"
+
+
+def _has_a_port(parts: SplitResult) -> bool:
+    """Is its port a number, or none at all?"""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
 
 
 def _without_secrets(url: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from store.db import Store
@@ -13,24 +14,30 @@ from store.rows import Evidence, Record
 from store.text import visible
 
 _STYLES = ("bold green", "bold cyan", "bold magenta", "bold yellow", "bold blue", "bold red")
+_PLACE = ("start", "end", "match")
 
 
 def shown(store: Store, wanted: str, console: Console | None = None) -> None:
     """Print the record whose id (or the start of it) or source id is `wanted`. Raises RecordNotFound."""
     console = console or Console(highlight=False)
     record = store.record(wanted)
-    console.print(Text(visible(record.title or record.source_id or record.record_id), style="bold"))
-    console.print(Text(f"{record.record_id}  {visible(record.source)}, {record.locator}", style="dim"))
+    if record.title:
+        console.print(Text(visible(record.title), style="bold"))
+    where = [record.record_id, record.source_id or "", f"{record.source}, {record.locator}"]
+    console.print(Text("  ".join(visible(part) for part in where if part), style="dim"))
     every = store.claims_of(record.record_id)
     if not every:
+        console.print()
         console.print(marked(record, ()))
-        console.print('no good outcome yet; `claimbase sql "SELECT * FROM failures"` says what failed', markup=False)
+        console.print()
+        console.print(Text("no claims yet; `claimbase sql 'FROM failures'` says what failed"))
     for claims in every:
-        console.print(Text(f"\n{claims.schema_name} by {claims.model}, run {claims.run_id}", style="dim"))
+        console.print(
+            Text(f"\n{visible(claims.schema_name)} by {visible(claims.model)}, run {claims.run_id}", style="dim")
+        )
         console.print(marked(record, claims.evidence))
         console.print()
-        for line in _lines(claims):
-            console.print(line)
+        console.print(_table(claims))
 
 
 def marked(record: Record, evidence: Iterable[Evidence]) -> Text:
@@ -43,30 +50,34 @@ def marked(record: Record, evidence: Iterable[Evidence]) -> Text:
     return text
 
 
-def _lines(claims: Claims) -> Iterable[Text]:
-    """Yield a line for each field, each item of a list, and each quote that was rejected."""
+def _table(claims: Claims) -> Table:
+    """Return a row for each field, each item of a list, and each quote that was rejected."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
     styles = _styles(claims.evidence)
     value: Mapping[str, Any] = json.loads(claims.value)
     for name, found in value.items():
         items: Sequence[Any] = found if isinstance(found, list) else [found]
         for item in items or [None]:
-            yield Text.assemble((f"{name:>18}  ", styles.get(name, "dim")), _said(item))
+            table.add_row(Text(visible(name), style=styles.get(name, "dim")), Text(_said(item)))
     for place in claims.evidence:
         if place.reason:
-            yield Text.assemble(
-                (f"{'rejected':>18}  ", "red"), visible(f"{place.path} {place.quote!r}: {place.reason}")
-            )
+            said = f"{place.path} '{place.quote}': {place.reason}"
+            table.add_row(Text("rejected", style="red"), Text(visible(said)))
+    return table
 
 
 def _said(item: Any) -> str:
+    """Say a field's value or an item of a list in one line; where the item stands is marked in the text."""
     if item is None:
         return "—"
-    if not isinstance(item, dict):
-        return visible(str(item))
-    left_out = ("start", "end", "match")
-    if set(item) == {"name", *left_out}:
-        return visible(str(item["name"]))
-    return visible(", ".join(f"{k} {v}" for k, v in item.items() if v is not None and k not in left_out))
+    if isinstance(item, dict):
+        left = {name: said for name, said in item.items() if said not in (None, "") and name not in _PLACE}
+        if list(left) == ["name"]:
+            return _said(left["name"])
+        return ", ".join(f"{visible(name)} {_said(said)}" for name, said in left.items())
+    return visible(f"{item:.15g}" if isinstance(item, float) else str(item))
 
 
 def _styles(evidence: Iterable[Evidence]) -> dict[str, str]:

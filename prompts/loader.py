@@ -95,7 +95,11 @@ def load_prompt(name: str, fields: str, version: int | None = None) -> Prompt:
         raise PromptError(f"unknown prompt {name!r}; shipped: {', '.join(sorted(newest))}; your own: path/to/file.md")
     match = _FILE_NAME.fullmatch(path.name)
     own = (match["name"], int(match["version"])) if match else (path.stem, 0)
-    return parse_prompt(*own, path.read_text(encoding="utf-8"), fields)
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise PromptError(f"prompt {name!r} can't be read: {e}; save it as UTF-8 text") from e
+    return parse_prompt(*own, source, fields)
 
 
 def parse_prompt(name: str, version: int, source: str, fields: str) -> Prompt:

@@ -12,8 +12,10 @@ A plain Pydantic model is a schema. Three marks make it one whose values can be 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-DERIVED = "x-derived"
-"""The key in a JSON schema that tells a field which code fills in."""
+MARK = "x-"
+"""Before the keys of a JSON schema that tell of a field's marks: they are part of its fingerprint, and never sent."""
+DERIVED = f"{MARK}value-of"
+"""The key that tells a field which code fills in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,9 @@ class Verbatim:
     kind: Literal["text", "number"]
     any_case: bool = False
 
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), f"{MARK}verbatim": self.kind, f"{MARK}any-case": self.any_case}
+
 
 @dataclass(frozen=True, slots=True)
 class ValueOf:
@@ -31,7 +36,7 @@ class ValueOf:
     quote: str
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
-        return {**handler(core_schema), DERIVED: True}
+        return {**handler(core_schema), DERIVED: self.quote}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,9 @@ class UnitOf:
     """The field holds the unit of the number quoted in the field `quote` of the same model: asked and checked."""
 
     quote: str
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), f"{MARK}unit-of": self.quote}
 
 
 Quote = Annotated[str, Verbatim("text")]

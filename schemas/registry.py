@@ -23,7 +23,7 @@ SHIPPED: dict[str, type[BaseModel]] = {"paper": Paper}
 
 @dataclass(frozen=True, slots=True)
 class LoadedSchema:
-    """A schema ready for use. `hash` changes when its fields, their rules or the derived columns do."""
+    """A schema ready for use. `hash` changes when the fields that a model is asked for, their rules or marks do."""
 
     name: str
     model: type[BaseModel]
@@ -54,14 +54,17 @@ def load_schema(spec: str) -> LoadedSchema:
 
 
 def fingerprinted(name: str, model: type[BaseModel]) -> LoadedSchema:
-    """Read the shape of `model` and hash all that makes its claims what they are."""
+    """Read the shape of `model` and hash all that makes a reply what it is: its JSON schema, with the marks in it.
+
+    What is derived from a reply (computed fields, columns) is no part of the hash, so that it can get better without
+    asking again.
+    """
     fields = shape_of(model)
     if not fields:
         raise SchemaError(f"schema {name!r}: {model.__name__!r} has no fields; give it at least one")
     structure = structure_of(fields)
     json_schema = json.dumps(model.model_json_schema(), ensure_ascii=False, sort_keys=True)
-    whole = json.dumps([name, json_schema, structure, [repr(f) for f in fields]], ensure_ascii=False, sort_keys=True)
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    digest = hashlib.sha256(f"{name}\0{json_schema}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
     return LoadedSchema(name, model, fields, structure, json_schema, f"s1-{digest}")
 
 

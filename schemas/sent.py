@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from schemas.base import DERIVED
+from schemas.base import DERIVED, MARK
 
 _DROPPED = frozenset(
     "title default description examples deprecated readOnly writeOnly pattern format minLength maxLength minItems "
@@ -41,7 +41,7 @@ def _plain(node: Any, bounds: Bounds | None) -> Any:
     for key, value in node.items():
         if key in ("properties", "$defs"):  # here the keys are names, not keywords
             copy[key] = {name: _plain(n, bounds) for name, n in value.items() if DERIVED not in n}
-        elif key not in _DROPPED:
+        elif key not in _DROPPED and not key.startswith(MARK):
             copy[key] = _plain(value, bounds)
     if "const" in copy:
         copy["enum"] = [copy.pop("const")]

@@ -195,7 +195,7 @@ def test_the_nearest_metric_is_that_of_the_same_sentence() -> None:
 @pytest.mark.parametrize(
     ("quote", "text", "kind", "words"),
     [
-        ("17.6%", r"by 17.06\% here", "number", r"the abstract has '17.06\\%', not '17.6%'"),
+        ("17.6%", r"by 17.06\% here", "number", r"the abstract has '17.06\%', not '17.6%'"),
         ("93 GB", "nothing of the kind", "number", "not in the abstract"),
         ("we propose a sampler", "Here we propose a method", "text", "only 'we propose a' of it is in the abstract"),
         ("Birch", "an elm", "text", "not in the abstract"),

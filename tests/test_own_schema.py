@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from extract.rederive import rederive
 from schemas.registry import load_schema
+from store.db import Store
 from tests.engine import ROOT, extract, request_for, rows, write_texts
 from tests.scripted import Script, running
 
@@ -73,3 +75,17 @@ def test_the_readmes_schema_loads(tmp_path: Path) -> None:
     path = tmp_path / "trials.py"
     path.write_text(python_blocks("README.md")[0], encoding="utf-8")
     assert list(load_schema(f"{path}:Trial").structure) == ["drug", "patients", "effects"]
+
+
+def test_a_new_computed_field_is_served_without_a_call(tmp_path: Path, trials: Path) -> None:
+    db, texts = tmp_path / "claims.duckdb", write_texts(tmp_path / "in.jsonl", [TEXT])
+    spec = f"{trials}:Trial"
+    with running(Script(default=ANSWER)) as server:
+        extract(request_for(server, db, [texts], schema=spec, reasks=0))
+        computed = "\n    @computed_field\n    @property\n    def large(self) -> bool:\n        return self.patients > 100\n"
+        source = trials.read_text(encoding="utf-8").replace("BaseModel, Field", "BaseModel, Field, computed_field")
+        trials.write_text(source + computed, encoding="utf-8")
+        done = rederive(Store(db), spec)
+        assert server.stats().requests == 1
+    assert (done.read, done.changed, done.unfit) == (1, 1, 0)
+    assert rows(db, "SELECT drug, large FROM trials") == [("Solvane", True)]

@@ -236,3 +236,21 @@ def test_a_schema_that_cannot_be_used_is_one_clear_line(tmp_path: Path, spec: st
     with pytest.raises(SchemaError) as raised:
         load_schema(spec.format(**paths))
     assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_computed_field_is_a_column_and_no_other_schema() -> None:
+    class Plain(BaseModel):
+        a: Quote
+
+    class Computing(BaseModel):
+        a: Quote
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy 1.15 and later know no decorator on a property
+        @property
+        def length(self) -> int:
+            return len(self.a)
+
+    Computing.__name__ = "Plain"
+    plain, computing = fingerprinted("s", Plain), fingerprinted("s", Computing)
+    assert plain.hash == computing.hash, "what code computes is served from stored replies, without asking again"
+    assert (plain.structure, computing.structure) == ({"a": "VARCHAR"}, {"a": "VARCHAR", "length": "BIGINT"})
