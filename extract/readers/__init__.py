@@ -1,5 +1,7 @@
 """Readers turn what people have into records, lazily: one abstract at a time, with where it came from."""
 
-from extract.readers.read import read
+from extract.readers.fields import Columns
+from extract.readers.notices import Notices
+from extract.readers.read import check_inputs, read
 
-__all__ = ["read"]
+__all__ = ["Columns", "Notices", "check_inputs", "read"]

@@ -1,45 +1,37 @@
-"""Reads JSON lines: an object a line, the abstract under one of its usual names."""
+"""Reads JSON lines: an object a line. A line that isn't one costs itself only."""
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
-from extract.errors import InputError
-from extract.readers.text import make_record, numbered_lines
-from store.rows import Record
-
-TEXT_NAMES = ("abstract", "text", "summary")
-ID_NAMES = ("id", "paper_id", "forum", "paperId", "doi")
-TITLE_NAMES = ("title",)
+from extract.readers.encodings import decoded_lines
+from extract.readers.json_values import papers
+from extract.readers.opening import Opened
+from extract.readers.text import Entry
 
 
-def read(path: Path) -> Iterator[Record]:
-    """Yield a record for each line; a line whose abstract is empty or missing has none and is passed over.
-
-    Raises InputError with the physical line for what isn't a JSON object.
-    """
-    for number, line in numbered_lines(path):
-        if not line.strip():
+def entries(file: Opened) -> Iterator[Entry]:
+    """Yield an entry for each object; an object that holds a list of papers gives each of them."""
+    for number, line in decoded_lines(file.stream, file.notices):
+        if not line or line.isspace():
             continue
         try:
-            row = json.loads(line)
-        except ValueError as e:
-            raise InputError(str(path), f"not JSON: {e}; expected an object a line", number) from e
-        if not isinstance(row, dict):
-            raise InputError(str(path), f"found {type(row).__name__}; expected an object a line", number)
-        text = _first(row, TEXT_NAMES)
-        if text:
-            used = {*TEXT_NAMES, *ID_NAMES, *TITLE_NAMES}
-            meta = {k: v for k, v in row.items() if k not in used and isinstance(v, str | int | float)}
-            yield make_record(text, str(path), f"line {number}", _first(row, ID_NAMES), _first(row, TITLE_NAMES), meta)
+            value = json.loads(line, strict=False)
+        except (ValueError, RecursionError) as e:
+            file.notices.broken(f"not JSON: {json_fault(e)}; expected an object a line", number)
+            continue
+        if not isinstance(value, dict):
+            file.notices.broken(f"found {type(value).__name__}; expected an object a line", number)
+            continue
+        for paper in papers(value):
+            place = f"line {number}{paper.place}"
+            if paper.values is None:
+                file.notices.broken(f"found {paper.found}{paper.place}; expected an object", number)
+            else:
+                yield Entry(place, paper.values, extras=True)
 
 
-def _first(row: Mapping[str, object], names: tuple[str, ...]) -> str | None:
-    """Return the first of these fields that holds text, or a number, as text."""
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-    return None
+def json_fault(error: ValueError | RecursionError) -> str:
+    """Say what is wrong in JSON, in one line."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return "nested too deep" if isinstance(error, RecursionError) else str(error).partition(";")[0]

@@ -1,12 +1,30 @@
-"""What readers share: decoding with the place of a fault, and the making of a record from its text."""
+"""Makes records: the id of a text, and a record from an entry of any format."""
 
 import hashlib
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from extract.errors import InputError
+from extract.readers.cleaning import Form, cleaned, storable
+from extract.readers.fields import Columns, Fields
 from store.rows import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record as its format gives it. `place` says where it stood ("line 3"), `form` what stands in its texts.
+
+    `raw` is the abstract as it stood in the file, where the format had to read it to give a text at all. `extras`: are
+    the other plain values kept too?
+    """
+
+    place: str
+    values: Mapping[str, object]
+    form: Form = "marked"
+    raw: str | None = None
+    extras: bool = False
 
 
 def record_id(text: str) -> str:
@@ -25,6 +43,58 @@ def make_record(
 ) -> Record:
     """Return the record of an abstract found in `source` at `locator` ("line 3")."""
     return Record(record_id(text), source, locator, source_id, title, text, meta or {})
+
+
+def record_of(entry: Entry, source: str, columns: Columns) -> Record | None:
+    """Return the record of an entry, None if it has no abstract; `meta.raw` is the abstract before it was cleaned."""
+    fields = Fields.of(entry.values, columns)
+    raw = fields.abstract()
+    text = cleaned(raw, entry.form) if raw else ""
+    if raw is None or not text:
+        return None
+    title = fields.title()
+    meta = _meta(fields, entry)
+    before = entry.raw or raw
+    if before.strip() != text:
+        meta["raw"] = storable(before)
+    source_id = fields.id()
+    return make_record(
+        text,
+        source,
+        entry.place,
+        storable(source_id) if source_id else None,
+        cleaned(title, entry.form) if title else None,
+        meta,
+    )
+
+
+def name_of(entry: Entry, columns: Columns) -> str | None:
+    """Return what a person knows an entry by: its title, else its id."""
+    fields = Fields.of(entry.values, columns)
+    title = fields.title()
+    return cleaned(title, entry.form) if title else fields.id()
+
+
+def _meta(fields: Fields, entry: Entry) -> dict[str, object]:
+    """Return what is kept beside the abstract: first what is known by name, then the rest where the format has any."""
+    venue = fields.venue()
+    keywords = [cleaned(word, entry.form) for word in fields.keywords()]
+    known: dict[str, object] = {
+        "doi": fields.doi(),
+        "url": fields.url(),
+        "year": fields.year(),
+        "venue": cleaned(venue, entry.form) if venue else None,
+        "keywords": keywords,
+    }
+    meta = {name: _kept(value) for name, value in known.items() if value}
+    if entry.extras:
+        for name, value in fields.extras():
+            meta.setdefault(storable(name), _kept(value))
+    return meta
+
+
+def _kept(value: object) -> object:
+    return storable(value) if isinstance(value, str) else value
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
