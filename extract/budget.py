@@ -1,8 +1,9 @@
 """What a run may spend, kept before the call that could pass it, and what each call has cost.
 
-A call reserves the most that it can use (its prompt and the longest reply). Where that no longer fits beside what is
-spent and reserved, it waits for calls in flight to give back what they didn't use; where none is in flight, the run is
-at its end. So the budget is never passed, and at most one call's worth of it is left unused.
+A call holds the most that it can use (its prompt and the longest reply). Where that no longer fits beside what is
+spent and held, it waits for calls in flight to give back what they didn't use; where none is in flight, the run is at
+its end. So the budget is never passed, and at most one call's worth of it is left unused. A call that may have been
+answered, but didn't say what it used, counts with all that it held.
 """
 
 import asyncio
@@ -31,6 +32,9 @@ class Price:
         return ((prompt - cached) * self.prompt + cached * self.cached + reply * self.reply) / 1e6
 
 
+FREE = Price(0.0, 0.0, 0.0)
+
+
 def load_prices(path: Path = PRICES) -> dict[str, Price]:
     """Read a price table (TOML, a table a model). Raises SettingsError for a file or an entry that can't be read."""
     try:
@@ -47,7 +51,7 @@ def load_prices(path: Path = PRICES) -> dict[str, Price]:
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
     """Return the price of a model, of its undated name if only that is listed, or None where it isn't known."""
     if model == LOCAL or model.startswith(f"{LOCAL}:"):
-        return Price(0.0, 0.0, 0.0)
+        return FREE
     names = [model, model.rpartition("/")[2]]
     return next((prices[n] for name in names for n in (name, _undated(name)) if n in prices), None)
 
@@ -57,6 +61,39 @@ def _undated(name: str) -> str:
     while parts and parts[-1].isdigit():
         parts.pop()
     return "-".join(parts)
+
+
+@dataclass(slots=True)
+class Hold:
+    """What one call may use, held while it goes on. It tells the budget what the call came to, once."""
+
+    budget: "Budget"
+    prompt: int
+    reply: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens held."""
+        return self.prompt + self.reply
+
+    @property
+    def cost(self) -> float:
+        """The dollars held, 0 where no price is known."""
+        return self.budget.price.cost(self.prompt, 0, self.reply) if self.budget.price else 0.0
+
+    def spend(self, prompt: int, cached: int, reply: int) -> float | None:
+        """Count the usage that the endpoint stated; return its dollars, None where the price isn't known."""
+        price = self.budget.price
+        cost = price.cost(prompt, min(cached, prompt), reply) if price else None
+        self.budget.tokens += prompt + reply
+        self.budget.cost += cost or 0.0
+        return cost
+
+    def spend_unknown(self) -> float | None:
+        """Count all that was held; return the dollars as far as they are known: none, unless they cost nothing."""
+        self.budget.tokens += self.tokens
+        self.budget.cost += self.cost
+        return 0.0 if self.budget.price == FREE else None
 
 
 class Budget:
@@ -70,42 +107,30 @@ class Budget:
         self.max_tokens, self.max_cost, self.price = limits.max_tokens, limits.max_cost, price
         self.tokens = 0
         self.cost = 0.0
-        self._reserved_tokens = 0
-        self._reserved_cost = 0.0
+        self._held_tokens = 0
+        self._held_cost = 0.0
         self._calls = 0
         self._changed = asyncio.Event()
 
     @asynccontextmanager
-    async def reserved(self, prompt: int, reply: int) -> AsyncIterator[None]:
+    async def held(self, prompt: int, reply: int) -> AsyncIterator[Hold]:
         """Hold the most that a call can use while it goes on. Raises BudgetReached when it can't ever fit."""
-        tokens = prompt + reply
-        cost = self.price.cost(prompt, 0, reply) if self.price else 0.0
-        while not self._fits(tokens, cost):
+        hold = Hold(self, prompt, reply)
+        while not self._fits(hold):
             if not self._calls:
                 raise BudgetReached(f"the next call could pass the budget: {self.said()}")
             self._changed.clear()
             await self._changed.wait()
         self._calls += 1
-        self._reserved_tokens += tokens
-        self._reserved_cost += cost
+        self._held_tokens += hold.tokens
+        self._held_cost += hold.cost
         try:
-            yield
+            yield hold
         finally:
             self._calls -= 1
-            self._reserved_tokens -= tokens
-            self._reserved_cost -= cost
+            self._held_tokens -= hold.tokens
+            self._held_cost = self._held_cost - hold.cost if self._calls else 0.0
             self._changed.set()
-
-    def spend(self, prompt: int | None, cached: int | None, reply: int | None) -> float | None:
-        """Count a call's own usage; return its dollars, None where the usage or the price isn't known."""
-        if prompt is None or reply is None:
-            return None
-        self.tokens += prompt + reply
-        if self.price is None:
-            return None
-        cost = self.price.cost(prompt, min(cached or 0, prompt), reply)
-        self.cost += cost
-        return cost
 
     def said(self) -> str:
         """Say what is spent and what may be."""
@@ -116,7 +141,7 @@ class Budget:
             parts.append(f"${self.cost:.4f} of ${self.max_cost:.4f} spent")
         return ", ".join(parts)
 
-    def _fits(self, tokens: int, cost: float) -> bool:
-        if self.max_tokens is not None and self.tokens + self._reserved_tokens + tokens > self.max_tokens:
+    def _fits(self, hold: Hold) -> bool:
+        if self.max_tokens is not None and self.tokens + self._held_tokens + hold.tokens > self.max_tokens:
             return False
-        return self.max_cost is None or self.cost + self._reserved_cost + cost <= self.max_cost
+        return self.max_cost is None or self.cost + self._held_cost + hold.cost <= self.max_cost

@@ -15,18 +15,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 import instructor
 import openai
-from instructor.core.exceptions import IncompleteOutputException, InstructorRetryException
-from openai.types.chat import ChatCompletion, ChatCompletionMessageFunctionToolCall
+from instructor.core.exceptions import InstructorRetryException
+from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 
-from extract.budget import Budget
+from extract.budget import Budget, Hold
 from extract.claims import Derived
 from extract.conversation import CURRENT, Conversation, response_model, unwrapped
 from extract.errors import CallError, ClaimbaseError, FatalError
-from extract.failures import failure_of, shortened, status_failure, unsupported_parameter
+from extract.failures import failure_of, nothing_answered, shortened, status_failure, unsupported_parameter
 from extract.limiter import Limiter, Slot
 from extract.recipe import Recipe
 from extract.retry import Tries, retrying
@@ -39,11 +40,13 @@ _MODES = {
     "json": instructor.Mode.JSON,
     "md_json": instructor.Mode.MD_JSON,
 }
-_CHARS_A_TOKEN = 3.0
-"""A cautious guess for a prompt's tokens before the endpoint has said any."""
-_REFUSED_TRIES = 2
-"""Connections refused before a run in which no call was ever answered is given up."""
-_KEY_LENGTH = 8
+_BYTES_A_TOKEN = 3.0
+"""A cautious guess for a request's tokens before the endpoint has said any."""
+_CONNECT_S = 10.0
+"""A connection that takes longer is not coming."""
+_FIRST_TRIES = 2
+"""Calls of one reply that no model answered, before a run in which none has yet is given up: a wrong address."""
+_SECRET_LENGTH = 8
 """A shorter key is no secret ("none"), and a word of the text as like as not."""
 
 # instructor logs each failed call; those are rows here, and a log might hold what no log should.
@@ -53,10 +56,12 @@ logging.getLogger("instructor").propagate = False
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """When a call was made: the time, and the clock that its latency is measured by."""
+    """A call that was made: the time, the clock that its latency is measured by, its request's hash, what it holds."""
 
     at: datetime
     clock: float
+    request_hash: str
+    hold: Hold
 
 
 @dataclass(slots=True)
@@ -84,12 +89,12 @@ class Client:
         self.endpoint, self.recipe, self.patience = endpoint, recipe, patience
         self.limiter, self.budget = limiter, budget
         self.proven = False
-        self._chars_a_token = _CHARS_A_TOKEN
+        self._bytes_a_token = _BYTES_A_TOKEN
         self._renamed: dict[str, str | None] = {}
+        self._secrets = secrets_of(endpoint)
+        timeout = openai.Timeout(patience.timeout_s, connect=min(_CONNECT_S, patience.timeout_s))
         self._servers = [
-            _Server(
-                openai.AsyncOpenAI(base_url=url, api_key=endpoint.api_key, max_retries=0, timeout=patience.timeout_s)
-            )
+            _Server(openai.AsyncOpenAI(base_url=url, api_key=endpoint.api_key, max_retries=0, timeout=timeout))
             for url in endpoint.base_urls
         ]
         mode = _MODES[recipe.asking.mode]
@@ -103,7 +108,8 @@ class Client:
     async def ask(self, conversation: Conversation) -> Derived:
         """Return the claims that a record's last good reply comes to; its attempts are in the conversation.
 
-        Raises CallError for a record that got none, FatalError, BudgetReached or RunInterrupted for a run that ends.
+        Raises CallError for a record that got none, FatalError, BudgetReached or RunInterrupted for a run that ends;
+        what ends a run doesn't take the good reply that a record has already.
         """
         CURRENT.set(conversation)
         try:
@@ -114,12 +120,13 @@ class Client:
                 **self._parameters,
             )
             return cast(Derived, answer)
-        except (InstructorRetryException, IncompleteOutputException) as e:
-            error = conversation.error
-            if conversation.best is not None and (error is None or isinstance(error, CallError)):
-                return conversation.best
-            if error is not None:
-                raise error from None
+        except InstructorRetryException as e:
+            if not isinstance(e.__cause__, ClaimbaseError | ValueError):
+                raise (e.__cause__ or e) from None  # a fault of the program itself, which no row should hide
+            if (best := conversation.take_best()) is not None:
+                return best
+            if conversation.error is not None:
+                raise conversation.error from None
             words = conversation.attempts[-1].error if conversation.attempts else str(e)
             raise CallError("reply", shortened(words or "no usable reply")) from None
 
@@ -144,51 +151,57 @@ class Client:
 
     async def _call(self, conversation: Conversation, request: dict[str, Any], tries: Tries) -> ChatCompletion:
         """Make one call, under budget and limiter, and keep its row whatever comes of it."""
-        chars = sum(len(str(m.get("content") or "")) for m in request["messages"])
-        prompt = int(chars / self._chars_a_token) + 1
+        sent = json.dumps(request, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+        prompt = int(len(sent) / self._bytes_a_token) + 1
         async with (
-            self.budget.reserved(prompt, self.recipe.asking.reply_tokens),
+            self.budget.held(prompt, self.recipe.asking.reply_tokens) as hold,
             self.limiter.slot(prompt) as slot,
         ):
-            begun = Begun(datetime.now(UTC), time.perf_counter())
+            begun = Begun(datetime.now(UTC), time.perf_counter(), hashlib.sha256(sent).hexdigest()[:20], hold)
             try:
                 completion = await self._send(request, slot)
             except CallError as e:
-                tries.note(e)
+                tries.note(e, lost=slot.lost)
                 slot.refused, slot.retry_after_s = e.kind == "rate_limit", e.retry_after_s
-                self._keep(conversation, request, begun, e)
-                if e.kind == "connection" and not self.proven and tries.counted >= _REFUSED_TRIES:
-                    raise FatalError("connection", f"nothing answers at {self.endpoint.shown}: {e.words}") from e
+                self._keep(conversation, begun, e)
+                tries.strange += slot.strange
+                if tries.strange >= _FIRST_TRIES and not self.proven:
+                    raise FatalError(e.kind, f"no model answers at {self.endpoint.shown}: {e.words}") from e
                 raise
             except FatalError as e:
-                self._keep(conversation, request, begun, e)
+                self._keep(conversation, begun, e)
                 raise
             slot.answered = self.proven = True
-            self._keep(conversation, request, begun, completion)
+            self._keep(conversation, begun, completion)
             usage = conversation.attempts[-1]
             if usage.prompt_tokens:
                 slot.used = usage.prompt_tokens + (usage.completion_tokens or 0)
-                self._chars_a_token = min(self._chars_a_token, chars / usage.prompt_tokens) or _CHARS_A_TOKEN
+                self._bytes_a_token = min(self._bytes_a_token, len(sent) / usage.prompt_tokens)
             self._check(conversation, completion)
             return completion
 
     async def _send(self, request: dict[str, Any], slot: Slot) -> ChatCompletion:
         """Send a request and return its completion; raise what its failure means."""
         server = min(self._servers, key=lambda s: s.in_flight)
+        named = self._named(request)
         try:
             async with asyncio.timeout(self.patience.timeout_s), server.counted():
-                raw = await server.openai.chat.completions.with_raw_response.create(**self._named(request))
-                self.limiter.heed(raw.headers)
+                raw = await server.openai.chat.completions.with_raw_response.create(**named)
+                self.limiter.heed(raw.headers, slot)
                 completion = raw.parse()
         except (openai.OpenAIError, TimeoutError, ValueError) as e:
             parameter = unsupported_parameter(e)
-            if parameter and parameter not in self._renamed:
+            if parameter in named:  # else another call has found that out while this one was under way
                 self._renamed[parameter] = "max_completion_tokens" if parameter == "max_tokens" else None
+            if parameter in named or (parameter and self._named(request) != named):
                 return await self._send(request, slot)
+            slot.lost = nothing_answered(e)
+            slot.strange = slot.lost or not isinstance(e, openai.APIStatusError | openai.APITimeoutError | TimeoutError)
             raise self._redacted(failure_of(e, proven=self.proven)) from None
-        if not isinstance(completion, ChatCompletion) or not completion.choices:
+        if not is_whole(completion):
+            slot.strange = not isinstance(completion, ChatCompletion)
             raise self._redacted(self._error_in(completion))
-        return completion
+        return self._cleaned(cast(ChatCompletion, completion))
 
     def _error_in(self, completion: object) -> CallError | FatalError:
         """Say what a 200 without a completion means: some gateways put the upstream's error in it."""
@@ -205,7 +218,7 @@ class Client:
         choice = completion.choices[0]
         error: CallError | None = None
         if choice.message.refusal:
-            error = CallError("refusal", self._without_key(shortened(choice.message.refusal)))
+            error = CallError("refusal", self._without_secrets(shortened(choice.message.refusal)))
         elif choice.finish_reason == "content_filter":
             error = CallError("content_filter", "the endpoint's content filter withheld the reply")
         elif choice.finish_reason == "length":
@@ -213,35 +226,25 @@ class Client:
         if error:
             conversation.mark(error.kind, error.words)
             raise error
-        if self.recipe.asking.mode == "tools" and not choice.message.tool_calls and choice.message.content:
+        if not said_in(completion).strip():
+            raise conversation.nothing_said()
+        if self.recipe.asking.mode == "tools":
             self._as_tool_call(completion)
 
     def _as_tool_call(self, completion: ChatCompletion) -> None:
         """Take JSON that was said in place of a tool call for one: some servers' models do that."""
         message = completion.choices[0].message
-        said = unwrapped(message.content or "").strip()
+        said = "" if message.tool_calls else unwrapped(message.content or "").strip()
         if said.startswith("{"):
             name = self.recipe.schema.model.__name__
             function = Function(name=name, arguments=said)
             message.tool_calls = [ChatCompletionMessageFunctionToolCall(id="said", type="function", function=function)]
 
-    def _keep(
-        self,
-        conversation: Conversation,
-        request: Mapping[str, Any],
-        begun: Begun,
-        answer: ChatCompletion | ClaimbaseError,
-    ) -> None:
+    def _keep(self, conversation: Conversation, begun: Begun, answer: ChatCompletion | CallError | FatalError) -> None:
         """Add the row of a call. Usage is copied here: instructor changes it in place to a sum over calls."""
         completion = answer if isinstance(answer, ChatCompletion) else None
-        error = answer if isinstance(answer, CallError | FatalError) else None
-        usage = completion.usage if completion else None
-        details = usage.prompt_tokens_details if usage else None
-        tokens = (
-            (usage.prompt_tokens, details.cached_tokens if details else None, usage.completion_tokens) if usage else ()
-        )
-        prompt, cached, reply = tokens or (None, None, None)
-        said = said_in(completion) if completion else None
+        error = None if isinstance(answer, ChatCompletion) else answer
+        prompt, cached, reply = usage_of(completion)
         conversation.attempts.append(
             Attempt(
                 record_id=conversation.record.record_id,
@@ -251,23 +254,26 @@ class Client:
                 status="error" if error else "ok",
                 error_type=error.kind if error else None,
                 error=error.words if error else None,
-                request_hash=request_hash(request),
-                reply=self._without_key(said) if said else said,
+                request_hash=begun.request_hash,
+                reply=said_in(completion) if completion else None,
                 finish_reason=completion.choices[0].finish_reason if completion else None,
                 prompt_tokens=prompt,
                 cached_tokens=cached,
                 completion_tokens=reply,
-                cost_usd=self._cost(error, prompt, cached, reply),
+                cost_usd=self._cost(begun.hold, error, (prompt, cached, reply)),
             )
         )
 
     def _cost(
-        self, error: CallError | FatalError | None, prompt: int | None, cached: int | None, reply: int | None
+        self, hold: Hold, error: CallError | FatalError | None, usage: tuple[int | None, int | None, int | None]
     ) -> float | None:
         """Return a call's dollars: nothing for one that was refused, unknown for one that may have been answered."""
-        if error is not None and error.kind != "timeout" and self.budget.price is not None:
+        if error is not None and error.kind != "timeout":
             return 0.0
-        return self.budget.spend(prompt, cached, reply)
+        prompt, cached, reply = usage
+        if prompt is None or reply is None:
+            return hold.spend_unknown()
+        return hold.spend(prompt, cached or 0, reply)
 
     def _strict(self, request: dict[str, Any]) -> dict[str, Any]:
         """Ask for the schema to be enforced, which instructor doesn't; leave out what only instructor needs."""
@@ -282,18 +288,38 @@ class Client:
 
     def _named(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Leave out, or name otherwise, the parameters that this endpoint has said it doesn't take."""
-        renamed = {self._renamed.get(k, k): v for k, v in request.items()}
-        return {k: v for k, v in renamed.items() if k is not None}
+        named: dict[str, Any] = {}
+        for parameter, value in request.items():
+            name: str | None = parameter
+            while name in self._renamed:
+                name = self._renamed[name]
+            if name is not None:
+                named[name] = value
+        return named
 
     def _redacted(self, error: CallError | FatalError) -> CallError | FatalError:
-        """Take the key out of a provider's words, should it echo it."""
-        if self._without_key(error.words) == error.words:
-            return error
-        words = self._without_key(error.words)
-        return FatalError(error.kind, words) if isinstance(error, FatalError) else CallError(error.kind, words)
+        """Take the secrets out of a provider's words, should it echo them."""
+        words = self._without_secrets(error.words)
+        if isinstance(error, FatalError):
+            return FatalError(error.kind, words)
+        return CallError(error.kind, words, error.retry_after_s)
 
-    def _without_key(self, words: str) -> str:
-        return words.replace(self.endpoint.api_key, "[key]") if len(self.endpoint.api_key) >= _KEY_LENGTH else words
+    def _cleaned(self, completion: ChatCompletion) -> ChatCompletion:
+        """Take the secrets out of what a completion says, should a server echo them there."""
+        message = completion.choices[0].message
+        message.content = message.content and self._without_secrets(message.content)
+        message.refusal = message.refusal and self._without_secrets(message.refusal)
+        for call in message.tool_calls or ():
+            if isinstance(call, ChatCompletionMessageFunctionToolCall):
+                call.function.arguments = self._without_secrets(call.function.arguments or "")
+        return completion
+
+    def _without_secrets(self, words: str) -> str:
+        for secret in self._secrets:
+            words = words.replace(secret, "[secret]")
+            cut = next((n for n in range(len(secret) - 1, 3, -1) if words.endswith(f"{secret[:n]}…")), 0)
+            words = f"{words[: -cut - 1]}…" if cut else words  # words that were shortened within it
+        return words
 
 
 def said_in(completion: ChatCompletion) -> str:
@@ -305,7 +331,29 @@ def said_in(completion: ChatCompletion) -> str:
     return message.content or message.refusal or ""
 
 
-def request_hash(request: Mapping[str, Any]) -> str:
-    """Return a hash of all that is sent, so that equal requests can be told in the table of attempts."""
-    whole = json.dumps(request, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+def usage_of(completion: ChatCompletion | None) -> tuple[int | None, int | None, int | None]:
+    """Return the tokens that a completion says it took: of the prompt, of its cached part, of the reply."""
+    usage = completion.usage if completion else None
+    if usage is None:
+        return None, None, None
+    details = usage.prompt_tokens_details
+    counts = (usage.prompt_tokens, details.cached_tokens if details else None, usage.completion_tokens)
+    prompt, cached, reply = (n if isinstance(n, int) else None for n in counts)  # the client doesn't check types
+    return prompt, cached, reply
+
+
+def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return what must never be shown or stored: the key, and a password in an address."""
+    passwords = [urlsplit(url).password or "" for url in endpoint.base_urls]
+    known = {endpoint.api_key, *passwords, *map(unquote, passwords)}
+    return tuple(sorted((s for s in known if len(s) >= _SECRET_LENGTH), key=len, reverse=True))
+
+
+def is_whole(completion: object) -> bool:
+    """Is this a completion with a message in it? The client builds its types from whatever JSON came, unchecked."""
+    if not isinstance(completion, ChatCompletion) or not isinstance(completion.choices, list) or not completion.choices:
+        return False
+    message = getattr(completion.choices[0], "message", None)
+    if not isinstance(message, ChatCompletionMessage) or not isinstance(message.content, str | None):
+        return False
+    return isinstance(message.refusal, str | None) and isinstance(message.tool_calls, list | None)

@@ -29,6 +29,7 @@ _FAULTS = 8
 
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class Conversation:
@@ -40,6 +41,7 @@ class Conversation:
         self.attempts: list[Attempt] = []
         self.best: Derived | None = None
         self.replies = 0
+        self._best_attempt = 0
         self.error: ClaimbaseError | None = None
 
     @cached_property
@@ -60,10 +62,22 @@ class Conversation:
             raise self._rejected(faults_of(e)) from None
         derived = derive(self.recipe.schema.fields, answer, self.text)
         if self.best is None or len(derived.faults) <= len(self.best.faults):
-            self.best = derived
+            self.best, self._best_attempt = derived, len(self.attempts) - 1
         if derived.faults and self.replies <= self.recipe.asking.reasks:
             raise self._rejected(derived.faults)
         return derived
+
+    def nothing_said(self) -> ResponseParsingError:
+        """Return the error for a reply without content, with its row marked."""
+        self.replies += 1
+        return self._rejected(["the reply is empty"])
+
+    def take_best(self) -> Derived | None:
+        """Return the last reply that fits the schema, faults and all, its row marked as the accepted one."""
+        if self.best is not None:
+            of = self._best_attempt
+            self.attempts[of] = replace(self.attempts[of], status="ok", error_type=None, error=None)
+        return self.best
 
     def mark(self, kind: Kind, words: str) -> None:
         """Mark the last attempt's reply as not accepted."""
@@ -92,10 +106,16 @@ def response_model(recipe: Recipe) -> type[BaseModel]:
 
 
 def unwrapped(reply: str) -> str:
-    """Take a model's thinking and a code fence off a reply; JSON modes of instructor take neither."""
+    """Take off a reply what is around its JSON: a model's thinking, a code fence, sentences before and after.
+
+    instructor's JSON modes take off none of it.
+    """
     bare = _THINKING.sub("", reply, count=1)
     fenced = _FENCE.match(bare)
-    return fenced[1] if fenced else bare
+    if fenced:
+        return fenced[1]
+    braced = _OBJECT.search(bare)
+    return braced[0] if braced else bare
 
 
 def faults_of(error: ValidationError) -> list[str]:

@@ -21,6 +21,7 @@ _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum context|too (lo
 _FILTERED = re.compile(r"content[ _-]?(filter|policy|management)|safety system", re.IGNORECASE)
 _UNPAID = re.compile(r"insufficient_quota|billing|credit|payment|insufficient balance", re.IGNORECASE)
 _SCHEMA = re.compile(r"response_format|json_?schema|\bschema\b|grammar|\btools?\b|function", re.IGNORECASE)
+_NO_CONNECTION = ("ConnectError", "ConnectTimeout")
 _PARAMETERS = ("temperature", "max_tokens", "max_completion_tokens")
 
 
@@ -30,16 +31,25 @@ def failure_of(error: Exception, *, proven: bool) -> CallError | FatalError:
     `proven`: has a call of this run been answered yet? A 400 that fits no known kind is a fault of one record in a run
     that works, and of all in one that never has.
     """
-    if isinstance(error, openai.APITimeoutError | asyncio.TimeoutError):
+    if isinstance(error, openai.APITimeoutError | asyncio.TimeoutError) and not nothing_answered(error):
         return CallError("timeout", "no answer in time")
     if isinstance(error, openai.APIConnectionError):
-        return CallError("connection", shortened(f"{error.__cause__ or error}") or type(error.__cause__).__name__)
+        cause = error.__cause__ or error
+        return CallError("connection", shortened(str(cause)) or f"the connection broke ({type(cause).__name__})")
     if isinstance(error, openai.APIStatusError):
         body = error.body if isinstance(error.body, Mapping) else {}
         return status_failure(error.status_code, body, words_of(error), error.response.headers, proven=proven)
     if isinstance(error, openai.APIError | ValueError):
         return CallError("server", shortened(f"the endpoint's answer can't be read: {error}"))
     raise error
+
+
+def nothing_answered(error: Exception) -> bool:
+    """Is this an error of a call for which no connection could be made at all (none there, no route, bad TLS)?
+
+    Told by name: which library makes the connections is the openai client's own affair.
+    """
+    return isinstance(error, openai.APIConnectionError) and type(error.__cause__).__name__ in _NO_CONNECTION
 
 
 def status_failure(

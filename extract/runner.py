@@ -1,10 +1,13 @@
 """Runs many records: what is missing is asked, so many at once, and one writer saves what is done about once a second.
 
-A record goes through whole or not at all. The run's row appears with its first saved outcome, so that a command that
-fails before any answer leaves nothing behind. It prints nothing: `watch` is told of each outcome.
+A record goes through whole or not at all. Each outcome is in the run's journal at once and in the database soon after,
+so that a process that is killed loses no more than its calls in flight. The run's row appears with its first saved
+outcome, so that a command that fails before any answer leaves nothing behind. It prints nothing: `watch` is told of
+each outcome.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,12 +17,18 @@ from extract.extractor import Extractor
 from extract.selection import Ask, Selection
 from extract.tally import Tally
 from store.db import Store
-from store.errors import StoreError
+from store.errors import DatabaseBusy, StoreError
+from store.journal import Begun, Journal, Part
 from store.rows import Outcome, Prompt, Record, Run, RunStatus, Schema
 
 _SAVE_EVERY_S = 1.0
-_SAVE_AT_MOST = 2_000
-"""Outcomes of one transaction; beyond it, workers wait for the writer."""
+"""A save takes some 40 ms, and keeps others out of the database for so long."""
+_SAVE_AT = 1_000
+"""So many outcomes are saved before their time."""
+_FOUND_AGAIN_AT = 20_000
+"""So many further places of records are kept in one go."""
+_BUSY_TRIES = 10
+"""Saves given up in a row because others held the database (each after the store's own wait) before the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +63,47 @@ class Runner:
         self.tally = Tally()
         self.selection = Selection(store, job.run.recipe, job.ask, job.limit, self.tally)
         self._ready: asyncio.Queue[Record | None] = asyncio.Queue(maxsize=job.concurrency)
+        self._journal = Journal(store.path, Begun(job.run, job.schema, job.prompt))
+        self._parts: list[Part] = []
         self._unsaved: list[tuple[Record, Outcome]] = []
+        self._save_now = asyncio.Event()
         self._has_run = False
         self._error: Exception | None = None
-        self._idle = asyncio.Event()
 
     async def run(self, records: Iterable[Record]) -> Ended:
         """Ask for the records and save what comes of it.
 
-        Returns how it ended; an error that ends a run is in there, with all that was done before it saved. Raises only
-        where a fault is in the program itself, or the task is cancelled (after saving what is done).
+        Returns how it ended; an error that ends a run is in there, with all that was done before it saved. So is a
+        cancelled task's: this is where the work is cancelled, and what is done is saved all the same. Raises only where
+        a fault is in the program itself.
         """
-        saver = asyncio.create_task(self._keep_saving())
+        self.tally.recovered = await asyncio.to_thread(self.store.recover)
+        workers = asyncio.create_task(self._work_on(records))
+        saver = asyncio.create_task(self._keep_saving(workers))
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._feed(records))
-                for _ in range(self.job.concurrency):
-                    tasks.create_task(self._work())
+            await asyncio.wait([workers, saver], return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError:
-            self._error = RunInterrupted("interrupted")
-            raise
-        finally:
-            self._idle.set()
-            await asyncio.shield(saver)
-            await self._finish()
+            self._stop(RunInterrupted("interrupted"))
+            workers.cancel()
+        if saver.done():
+            workers.cancel()  # a saver ends before the workers by a fault only; they would wait for it
+        ended = await asyncio.gather(workers, saver, return_exceptions=True)
+        fault = next((e for e in ended if isinstance(e, Exception)), None)
+        if fault:
+            self._stop(fault)
+        for part in filter(None, [*self._parts, self._journal.cut()]):
+            part.leave()  # what could not be saved is taken in by the next run
+        await self._finish()
+        if fault:
+            raise fault
         return Ended(self.job.run.run_id, self._status(), self.tally, self._error)
+
+    async def _work_on(self, records: Iterable[Record]) -> None:
+        """Feed the workers until there are no more records, or the run is stopping."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._feed(records))
+            for _ in range(self.job.concurrency):
+                tasks.create_task(self._work())
 
     async def _feed(self, records: Iterable[Record]) -> None:
         """Hand the records that are to be asked to the workers, then one end mark each."""
@@ -87,6 +112,7 @@ class Runner:
             while not self.stopping.is_set() and (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
                 for record in chunk:
                     await self._ready.put(record)
+                await self._keep_places(_FOUND_AGAIN_AT)
         except (ClaimbaseError, StoreError) as e:
             self._stop(e)
         for _ in range(self.job.concurrency):
@@ -99,15 +125,14 @@ class Runner:
                 continue
             try:
                 outcome = await self.extractor.extract(record)
+                self._unsaved.append((record, outcome))
+                self._journal.add(record, outcome)
             except RunInterrupted:
                 continue
-            except ClaimbaseError as e:
+            except (ClaimbaseError, StoreError) as e:
                 self._stop(e)
-                continue
-            self.tally.count(outcome)
-            self._unsaved.append((record, outcome))
-            self.watch(outcome)
-            while len(self._unsaved) > _SAVE_AT_MOST and self._error is None:
+            while len(self._unsaved) >= _SAVE_AT and self._error is None:
+                self._save_now.set()
                 await asyncio.sleep(0.01)
 
     def _stop(self, error: Exception) -> None:
@@ -115,32 +140,56 @@ class Runner:
         self._error = self._error or error
         self.stopping.set()
 
-    async def _keep_saving(self) -> None:
-        """Save what is done about once a second, until the workers are idle and all is saved."""
-        while not (self._idle.is_set() and not self._unsaved):
-            await self._pause()
-            batch, self._unsaved = self._unsaved[:_SAVE_AT_MOST], self._unsaved[_SAVE_AT_MOST:]
-            if not batch:
-                continue
+    async def _keep_saving(self, workers: asyncio.Task[None]) -> None:
+        """Save what is done about once a second, until the workers have ended and all is saved."""
+        workers.add_done_callback(lambda _: self._save_now.set())
+        busy = 0
+        while not workers.done() or self._unsaved:
+            await self._until_due(workers)
             try:
-                await asyncio.to_thread(self._save, batch)
+                await self._save_what_is_done()
             except StoreError as e:
+                busy += isinstance(e, DatabaseBusy)
+                if 0 < busy < _BUSY_TRIES and not self.stopping.is_set():
+                    continue
                 self._stop(e)
-                self._unsaved.clear()
+                return
+            busy = 0
 
-    async def _pause(self) -> None:
-        """Wait for the next time to save: a second, or at once when the workers are idle."""
-        try:
-            await asyncio.wait_for(self._idle.wait(), _SAVE_EVERY_S)
-        except TimeoutError:
+    async def _save_what_is_done(self) -> None:
+        """Save all outcomes that are not saved yet, in one transaction, and drop the parts of the journal with them."""
+        batch = self._unsaved[:]
+        self._parts += filter(None, [self._journal.cut()])
+        if not batch:
             return
+        await asyncio.to_thread(self._save, batch)
+        del self._unsaved[: len(batch)]
+        for _, outcome in batch:
+            self.tally.count(outcome)
+            self.watch(outcome)
+        while self._parts:
+            self._parts.pop().drop()
+
+    async def _until_due(self, workers: asyncio.Task[None]) -> None:
+        """Wait for the next time to save: a second, or less where much is unsaved or no more will come."""
+        if not workers.done():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._save_now.wait(), _SAVE_EVERY_S)
+            self._save_now.clear()
 
     def _save(self, batch: Sequence[tuple[Record, Outcome]]) -> None:
         if not self._has_run:
             self.store.create()
             self.store.begin_run(self.job.run, self.job.schema, self.job.prompt)
             self._has_run = True
-        self.store.save(self.job.run.run_id, [r for r, _ in batch], [o for _, o in batch])
+        self.store.save(self.job.run.run_id, [record for record, _ in batch], [outcome for _, outcome in batch])
+
+    async def _keep_places(self, at: int) -> None:
+        """Keep where records were found that are not asked (again), once there are as many as `at`."""
+        found, known = self.selection.found_again, self.store.path.exists()
+        if len(found) >= at and found and known:
+            await asyncio.to_thread(self.store.add_sources, found[:])
+            found.clear()
 
     def _status(self) -> RunStatus:
         if self._error is None:
@@ -149,9 +198,9 @@ class Runner:
 
     async def _finish(self) -> None:
         """Write down how the run ended, if it has a row at all."""
-        if not self._has_run:
-            return
         try:
-            await asyncio.to_thread(self.store.end_run, self.job.run.run_id, self._status(), datetime.now(UTC))
+            await self._keep_places(0)
+            if self._has_run:
+                await asyncio.to_thread(self.store.end_run, self.job.run.run_id, self._status(), datetime.now(UTC))
         except StoreError as e:
             self._error = self._error or e

@@ -6,7 +6,7 @@ database serves many.
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from extract.errors import TRANSIENT
@@ -24,13 +24,18 @@ Ask = Literal["missing", "failed", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a run asks for: by `recipe`, at most `limit` records. What is passed over is counted in `tally`."""
+    """What a run asks for: by `recipe`, at most `limit` records. What is passed over is counted in `tally`.
+
+    `found_again` gathers the places of texts that are not asked, or not again: a record may have several sources. They
+    hold no text, and are for the caller to keep and to clear.
+    """
 
     store: Store
     recipe: str
     ask: Ask
     limit: int | None
     tally: Tally
+    found_again: list[Record] = field(default_factory=list)
 
     def chunks(self, records: Iterable[Record]) -> Iterator[list[Record]]:
         """Yield the records to ask, each text once, in lists of at most CHUNK."""
@@ -50,6 +55,7 @@ class Selection:
             self.tally.read += 1
             if record.record_id in seen:
                 self.tally.repeated += 1
+                self.found_again.append(replace(record, text=""))
                 continue
             seen.add(record.record_id)
             yield record
@@ -69,6 +75,8 @@ class Selection:
                 wanted.append(record)
             elif self._asks_again(before):
                 wanted.append(replace(record, text=before.text) if before else record)
+            elif before is not None:
+                self.found_again.append(replace(record, text=""))
         return wanted
 
     def _asks_again(self, before: Known | None) -> bool:

@@ -16,6 +16,8 @@ class Tally:
     finished_before: int = 0
     failed_before: int = 0
     passed_over: int = 0
+    recovered: int = 0
+    """Outcomes of killed runs, taken in from their journals."""
     done: int = 0
     failed: int = 0
     errors: Counter[str] = field(default_factory=Counter)

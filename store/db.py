@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from store import frames, reading, saving, session, views
+from store import frames, journal, reading, saving, session, views
 from store.errors import SchemaRefused
 from store.opening import WAIT_S, first_row, one_line
 from store.results import Claims, KeptAttempt, Known, Reply, RunSummary
@@ -83,6 +83,25 @@ class Store:
             saving.save_sources(con, records)
             if outcomes:
                 saving.save_outcomes(con, run_id, *_schema_of_run(con, run_id), outcomes)
+
+    def recover(self) -> int:
+        """Save what killed runs left in their journals; return how many outcomes that was.
+
+        A journal of a live run is passed over. Whatever is saved already stays as it is.
+        """
+        recovered = 0
+        for part, begun, entries in journal.left_behind(self.path):
+            self.create()
+            with session.reading(self.path, self.wait_s) as con:
+                there = reading.saved_records(con, begun.run.run_id)
+            if there is None:
+                self.begin_run(begun.run, begun.schema, begun.prompt)
+            missing = [(r, o) for r, o in entries if o.record_id not in (there or ())]
+            if missing:
+                self.save(begun.run.run_id, [r for r, _ in missing], [o for _, o in missing])
+            recovered += len(missing)
+            part.drop()
+        return recovered
 
     def add_sources(self, records: Sequence[Record]) -> None:
         """Keep where these records were found too, in one transaction; of those that the database lacks, nothing.

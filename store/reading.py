@@ -30,6 +30,14 @@ def aware(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC)
 
 
+def saved_records(con: duckdb.DuckDBPyConnection, run_id: str) -> set[str] | None:
+    """The records that have an outcome in a run; None if there is no such run."""
+    if con.execute("SELECT 1 FROM runs WHERE run_id = ?", [run_id]).fetchone() is None:
+        return None
+    rows = con.execute("SELECT record_id FROM outcomes WHERE run_id = ?", [run_id]).fetchall()
+    return {str(record_id) for (record_id,) in rows}
+
+
 def known(con: duckdb.DuckDBPyConnection, recipe: str, record_ids: Sequence[str]) -> dict[str, Known]:
     """What the database has of these records, with how they ended under a recipe; absent ones are left out."""
     rows = con.execute(
