@@ -25,6 +25,7 @@ from store.errors import StoreError
 from store.text import visible
 
 if TYPE_CHECKING:
+    from extract.job import Prepared
     from extract.runner import Ended
 
 MISTAKE, INCOMPLETE, INTERRUPTED = 2, 3, 130
@@ -44,6 +45,8 @@ BaseUrl = Annotated[
     str | None, typer.Option(metavar="URL", help="An OpenAI-compatible endpoint; unless given, OPENAI_BASE_URL's.")
 ]
 DEFAULT_DB = Path("claims.duckdb")
+_COLUMN = 12
+"""Characters that a table's column needs to be read when it is folded; where they don't have them, lines are long."""
 # click's, which typer brings along under different names from version to version.
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
@@ -102,7 +105,10 @@ def claimbase(
 @app.command()
 @reporting_errors
 def run(
-    inputs: Annotated[list[str], typer.Argument(metavar="INPUT", help="Text (a paragraph an abstract) or JSON lines.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Files, folders, patterns, or - for standard input."),
+    ],
     db: Db = DEFAULT_DB,
     schema: Annotated[
         str, typer.Option(metavar="NAME", help="What to extract: a shipped schema, or FILE.py:Class.")
@@ -135,6 +141,12 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="A price table (TOML) in place of the shipped one.")
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="For one call.")] = 180.0,
+    text_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of the abstracts, unless its name is a usual one.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the papers' own ids.")] = None,
+    title_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the titles.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first broken record.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask for the failed records only.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask for every record, also for those done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; ask and make nothing.")] = False,
@@ -145,6 +157,7 @@ def run(
     What is done already, by the same schema, prompt and model, is not asked again.
     """
     from extract import job, report, settings
+    from extract.readers import Columns
 
     if mode is not None and mode not in MODES:
         raise SettingsError(f"unknown --mode {mode!r}; expected one of {', '.join(MODES)}")
@@ -166,12 +179,15 @@ def run(
         prices=prices,
         ask="failed" if retry_failed else "all" if fresh else "missing",
         limit=limit,
+        columns=Columns(text_column, id_column, title_column),
+        strict=strict,
     )
     prepared = job.prepare(request)
     if dry_run:
         from extract.estimate import estimate
 
         print(report.estimated(estimate(prepared), as_json=as_json))
+        say_notices(prepared)
         return 0
     from extract.progress import Progress
 
@@ -179,9 +195,16 @@ def run(
         ended = prepared.run(progress.watch)
     if as_json:
         print(report.run_json(ended, request))
+    say_notices(prepared)
     for line in report.summary(ended, request):
         say(line)
     return exit_code(ended)
+
+
+def say_notices(prepared: "Prepared") -> None:
+    """Say what reading the inputs met beside records."""
+    for line in prepared.notices.lines():
+        say(line)
 
 
 def exit_code(ended: "Ended") -> int:
@@ -231,8 +254,9 @@ def sql(
     if format not in FORMATS:
         raise SettingsError(f"unknown --format {format!r}; expected one of {', '.join(FORMATS)}")
     result = run_query(db, sys.stdin.read() if query == "-" else query, limit)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for piece in format_rows(result, format, width):
+    width = shutil.get_terminal_size().columns
+    fits = sys.stdout.isatty() and width >= _COLUMN * len(result.columns)
+    for piece in format_rows(result, format, width if fits else None):
         sys.stdout.write(piece)
     if result.cut:
         say(f"more rows than the {limit} shown")
@@ -243,18 +267,28 @@ def sql(
 def export(
     what: Annotated[str, typer.Argument(metavar="VIEW|SELECT", help="A view or table, or a SELECT.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="FILE", help="The suffix tells the format; '-' is CSV on standard output.")
+        str, typer.Option("--to", metavar="FILE", help="The suffix tells the format; '-' is standard output, as CSV.")
     ],
     db: Db = DEFAULT_DB,
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Overrules the suffix; latex, markdown and so on.")
+    ] = None,
+    for_spreadsheets: Annotated[
+        bool, typer.Option("--for-spreadsheets", help="Make a CSV or TSV safe to open in Excel: no text is a formula.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
 ) -> None:
     """Write a view or a query's answer to a file.
 
-    The formats are .csv, .tsv, .jsonl and .parquet.
+    The suffixes are .csv, .tsv, .jsonl, .parquet, .xlsx, .md (Markdown), .tex (LaTeX) and .bib (BibTeX). A text that
+    begins as a formula does gets an apostrophe before it with --for-spreadsheets, and the file a byte order mark.
     """
+    from store.export import EXPORT_FORMATS
     from store.export import export as write
 
-    rows = write(db, what, to, force=force)
+    if format is not None and format not in EXPORT_FORMATS:
+        raise SettingsError(f"unknown --format {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
+    rows = write(db, what, to, force=force, format=format, for_spreadsheets=for_spreadsheets)
     say(f"{rows:,} {'row' if rows == 1 else 'rows'} written to {'standard output' if to == '-' else to}")
 
 
@@ -355,3 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except typer.Abort:
         code = INTERRUPTED
     raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,8 +16,8 @@ from pathlib import Path
 from extract import __version__
 from extract.budget import PRICES, Budget, Price, load_prices, price_of
 from extract.errors import SettingsError
-from extract.readers import read
-from extract.readers.read import check_input
+from extract.readers import Columns, Notices, check_inputs, read
+from extract.readers.inputs import Source
 from extract.recipe import Recipe, make_recipe
 from extract.runner import Ended, Job, Runner
 from extract.selection import Ask
@@ -49,6 +49,8 @@ class Request:
     prices: Path | None = None
     ask: Ask = "missing"
     limit: int | None = None
+    columns: Columns = field(default_factory=Columns)
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,18 @@ class Prepared:
     store: Store
     records: Iterator[Record]
     total: int | None
+    notices: Notices
 
     def run(self, watch: Watch) -> Ended:
-        """Make the calls and save what comes of them. Raises MistakeError for an endpoint that can't be used."""
+        """Make the calls and save what comes of them.
+
+        Raises MistakeError for an endpoint that can't be used, and KeyboardInterrupt when it is told twice to end.
+        """
         with self._endpoint() as endpoint:
-            return asyncio.run(_run(self, endpoint, watch))
+            try:
+                return asyncio.run(_run(self, endpoint, watch))
+            except asyncio.CancelledError:
+                raise KeyboardInterrupt from None
 
     def _endpoint(self) -> AbstractContextManager[Endpoint]:
         if self.request.model == LOCAL:
@@ -85,17 +94,25 @@ class Prepared:
 
 def prepare(request: Request) -> Prepared:
     """Check inputs, database, schema, prompt, model and budget. Raises one-line errors; makes and calls nothing."""
-    paths = [check_input(name) for name in request.inputs]
+    sources = check_inputs(request.inputs, request.columns)
     store = _usable(Store(request.db))
     recipe = make_recipe(request.schema, request.prompt, _asking(request))
     if request.model != LOCAL:
         openai_endpoint(request.base_url)
     Budget(request.limits, _price(request), request.model)
-    total = None
-    if sum(path.stat().st_size for path in paths) <= _COUNTED_BYTES:
-        total = sum(1 for _ in read(request.inputs))
-    records = read(request.inputs)
-    return Prepared(request, recipe, store, itertools.chain([next(records)], records), total)
+    notices = Notices(strict=request.strict)
+    records = read(request.inputs, request.columns, notices)
+    return Prepared(
+        request, recipe, store, itertools.chain([next(records)], records), _count(request, sources), notices
+    )
+
+
+def _count(request: Request, sources: Sequence[Source]) -> int | None:
+    """Return how many records the inputs have, None where finding out takes long or can't be done twice."""
+    sizes = [source.size for source in sources]
+    if None in sizes or sum(size for size in sizes if size is not None) > _COUNTED_BYTES:
+        return None
+    return sum(1 for _ in read(request.inputs, request.columns, Notices(strict=request.strict)))
 
 
 def _asking(request: Request) -> Asking:
@@ -105,6 +122,10 @@ def _asking(request: Request) -> Asking:
 
         if request.base_url:
             raise SettingsError(f"--base-url goes with a model served there; --model {LOCAL} is the embedded one")
+        if any(told is not None for told in (request.mode, request.temperature, request.reasks)):
+            raise SettingsError(
+                f"--model {LOCAL} is asked in one way only; --mode, --temperature and --reasks go with other models"
+            )
         return ASKING
     usual = Asking(request.model)
     return replace(
@@ -121,6 +142,8 @@ def _usable(store: Store) -> Store:
         raise SettingsError(f"--db {str(store.path)!r} is a folder; name a file in it")
     if store.path.exists():
         store.check()
+        if not os.access(store.path, os.W_OK):
+            raise SettingsError(f"--db {str(store.path)!r} can't be written to; name another file")
     elif not store.path.absolute().parent.is_dir():
         raise SettingsError(f"--db {str(store.path)!r}: no folder {str(store.path.absolute().parent)!r}; make it first")
     elif not os.access(store.path.absolute().parent, os.W_OK):

@@ -46,6 +46,8 @@ def summary(ended: "Ended", request: "Request") -> Iterator[str]:
         yield f"claimbase: stopped: {ended.error}{way_out(ended.error)}"
         if not tally.asked:
             return
+    if tally.recovered:
+        yield f"{counted(tally.recovered, 'answer')} of a killed run taken in"
     yield f"{counted(tally.read, 'record')}: {_counts(ended)}"
     cached = f" ({tally.cached_tokens:,} cached)" if tally.cached_tokens else ""
     yield (
@@ -101,6 +103,7 @@ def run_json(ended: "Ended", request: "Request") -> str:
             "done_before": tally.finished_before,
             "failed_before": tally.failed_before,
             "passed_over": tally.passed_over,
+            "recovered": tally.recovered,
             "calls": tally.calls,
             "prompt_tokens": tally.prompt_tokens,
             "cached_tokens": tally.cached_tokens,
