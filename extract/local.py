@@ -53,7 +53,7 @@ def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
         "servers": servers or server_count(),
     }
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        child = subprocess.Popen(  # noqa: S603  # this Python, a module of ours
+        child = subprocess.Popen(  # this Python, a module of ours
             [sys.executable, "-m", "extract.llama_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

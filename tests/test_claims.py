@@ -23,7 +23,13 @@ def number(quote: str, **said: Any) -> dict[str, Any]:
 
 
 def derived(text: str = TEXT, **said: Any) -> Derived:
-    usual: dict[str, Any] = {"contribution": "method", "task": "parsing", "method": None, "datasets": [], "baselines": []}
+    usual: dict[str, Any] = {
+        "contribution": "method",
+        "task": "parsing",
+        "method": None,
+        "datasets": [],
+        "baselines": [],
+    }
     reply = Paper.model_validate({**usual, "headline_numbers": [], **said})
     return derive(shape_of(Paper), reply, GroundedText(text))
 

@@ -82,9 +82,10 @@ def test_a_new_computed_field_is_served_without_a_call(tmp_path: Path, trials: P
     spec = f"{trials}:Trial"
     with running(Script(default=ANSWER)) as server:
         extract(request_for(server, db, [texts], schema=spec, reasks=0))
-        computed = "\n    @computed_field\n    @property\n    def large(self) -> bool:\n        return self.patients > 100\n"
+        computed = ["", "@computed_field", "@property", "def large(self) -> bool:", "    return self.patients > 100"]
+        added = "\n    ".join(computed) + "\n"
         source = trials.read_text(encoding="utf-8").replace("BaseModel, Field", "BaseModel, Field, computed_field")
-        trials.write_text(source + computed, encoding="utf-8")
+        trials.write_text(source + added, encoding="utf-8")
         done = rederive(Store(db), spec)
         assert server.stats().requests == 1
     assert (done.read, done.changed, done.unfit) == (1, 1, 0)
