@@ -1,7 +1,8 @@
 r"""Makes an abstract the text that a person would read, by what its format puts into it.
 
 Only what a format brings is undone: wrapped lines everywhere, marks and entities where data comes from the web or a
-publisher, LaTeX where it is BibTeX's. LaTeX that an abstract itself holds (`17.06\%`, `$x^2$`) stays as it is.
+publisher, LaTeX where it is BibTeX's. LaTeX that an abstract itself holds (`17.06\%`, `$x^2$`) stays as it is, and so
+do control characters and halves of surrogate pairs: the extractor refuses what can't be sent, in a row of its own.
 """
 
 import re
@@ -13,7 +14,6 @@ from extract.readers.markup import unmarked
 Form = Literal["plain", "marked", "bibtex"]
 """What stands in a text: words alone; also entities and tags; also the escapes of BibTeX."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _PARAGRAPH = re.compile(r"[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)+")
 _HYPHEN_WRAP = re.compile(r"(?<=[a-z]-)[ \t]*\r?\n[ \t]*(?=[a-z])(?!(?:and|or|to|nor)\b)")
 _WRAP = re.compile(r"[ \t]*[\r\n]+[ \t]*")
@@ -25,12 +25,7 @@ def cleaned(text: str, form: Form) -> str:
         text = unescaped(text)
     if form != "plain":
         text = unmarked(text)
-    return unwrapped(storable(text))
-
-
-def storable(text: str) -> str:
-    """Return `text` with what no database or screen takes (half surrogates, control characters) as U+FFFD."""
-    return text if text.isascii() and text.isprintable() else _CONTROL.sub("\ufffd", text)
+    return unwrapped(text)
 
 
 def unwrapped(text: str) -> str:

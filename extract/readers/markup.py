@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-_BREAKS = frozenset({"p", "br", "sec", "div", "li", "list", "list-item", "ul", "ol", "tr", "abstract", "td", "th"})
+_BREAKS = frozenset({"p", "br", "sec", "div", "li", "list", "list-item", "ul", "ol", "tr", "td", "th"})
 _INLINE = frozenset(
     "i b em strong italic bold u sc tt span a sub sup inf monospace underline small font ext-link xref named-content "
     "styled-content title abstracttext inline-formula disp-formula tex-math alternatives fixed-case h1 h2 h3 h4".split()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from extract.errors import InputError
-from extract.readers.cleaning import Form, cleaned, storable
+from extract.readers.cleaning import Form, cleaned
 from extract.readers.fields import Columns, Fields
 from store.rows import Record
 
@@ -56,13 +56,13 @@ def record_of(entry: Entry, source: str, columns: Columns) -> Record | None:
     meta = _meta(fields, entry)
     before = entry.raw or raw
     if before.strip() != text:
-        meta["raw"] = storable(before)
+        meta["raw"] = before
     source_id = fields.id()
     return make_record(
         text,
         source,
         entry.place,
-        storable(source_id) if source_id else None,
+        source_id or None,
         cleaned(title, entry.form) if title else None,
         meta,
     )
@@ -86,15 +86,11 @@ def _meta(fields: Fields, entry: Entry) -> dict[str, object]:
         "venue": cleaned(venue, entry.form) if venue else None,
         "keywords": keywords,
     }
-    meta = {name: _kept(value) for name, value in known.items() if value}
+    meta = {name: value for name, value in known.items() if value}
     if entry.extras:
         for name, value in fields.extras():
-            meta.setdefault(storable(name), _kept(value))
+            meta.setdefault(name, value)
     return meta
-
-
-def _kept(value: object) -> object:
-    return storable(value) if isinstance(value, str) else value
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
