@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test check bench-grounding bench-numbers clean
+.PHONY: setup demo test check bench-grounding clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -26,10 +26,8 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench-grounding: setup
+bench-grounding: setup  # quotes, then numbers; reads the gold beside the checkout, if it is there
 	$(BIN)/python -m bench.grounding
-
-bench-numbers: setup
 	$(BIN)/python -m bench.numbers
 
 clean:

@@ -24,8 +24,8 @@ _REPLIES_AT_ONCE = 2_000
 class Store:
     """One database file. Any method may raise a `store.errors.StoreError`; none holds the file beyond its return."""
 
-    def __init__(self, path: Path, wait_s: float = WAIT_S) -> None:
-        self.path = path
+    def __init__(self, path: Path | str, wait_s: float = WAIT_S) -> None:
+        self.path = Path(path)
         self.wait_s = wait_s
 
     def create(self) -> None:

@@ -3,8 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from extract.readers.text import record_id
 from store.db import Store
 from store.rows import Record
+from tests.engine import abstract, extract, request_for, script, write_texts
+from tests.scripted import running
 from tests.store_samples import a_record, a_run, done, made, rows
 
 PLACES = "SELECT record_id, source, locator, source_id, title, meta->>'year' FROM sources ORDER BY ALL"
@@ -78,3 +81,22 @@ def test_odd_text_and_odd_meta_of_a_place_are_kept_as_a_records_are(store: Store
     assert rows(store.path, "SELECT source, title, meta FROM sources") == [
         ("o'\ufffddd\0.txt", "", '{"f": null, "s": "\ufffd"}')
     ]
+
+
+def test_a_run_keeps_every_place_of_a_text(tmp_path: Path) -> None:
+    db, text = tmp_path / "c.duckdb", abstract(0)
+    first = write_texts(tmp_path / "first.jsonl", [text, abstract(1), text])
+    second = write_texts(tmp_path / "second.jsonl", [text.replace(" ", "  ", 1)])
+    places = "SELECT source, locator FROM sources SEMI JOIN papers USING (record_id) WHERE record_id = ? ORDER BY ALL"
+    query = places.replace("?", f"'{record_id(text)}'")
+    with running(script(2)) as server:
+        extract(request_for(server, db, [first]))
+        assert rows(db, query) == [(first, "line 1"), (first, "line 3")]
+        for _ in range(2):  # found again, and the second time nothing is new
+            run = extract(request_for(server, db, [second]))
+            assert (run.code, run.ended.tally.finished_before) == (0, 1)
+            assert rows(db, query) == [(first, "line 1"), (first, "line 3"), (second, "line 1")]
+        assert server.stats().requests == 2
+    assert rows(db, "SELECT count(*) FROM records") == [(2,)]
+    (run_count,) = rows(db, "SELECT count(*) FROM runs")
+    assert run_count == (1,), "a run that asked nothing leaves no row"
