@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test check bench-grounding clean
+.PHONY: setup demo test check bench bench-engine bench-start bench-store bench-local bench-cost bench-grounding clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,12 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Speed, beside the peers, which are installed into .bench/ first; docs/performance.md says what each one measures.
+bench: bench-cost bench-start bench-store bench-local bench-engine
+
+bench-engine bench-start bench-store bench-local bench-cost: bench-%: setup
+	$(BIN)/python -m bench.$*
 
 bench-grounding: setup  # quotes, then numbers; reads the gold beside the checkout, if it is there
 	$(BIN)/python -m bench.grounding

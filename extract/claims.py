@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from extract import grounding
 from extract.grounding import GroundedText, NumberClaim
-from schemas.quantity import NotANumber, canonical_unit, parse_at, units_agree
+from schemas.qualifiers import qualifier
+from schemas.quantity import NotANumber, Quantity, canonical_unit, parse_at, units_agree
 from schemas.shape import FieldShape, evidence_names, note_name
 from store.rows import Evidence
 
@@ -41,6 +42,7 @@ class _Deriver:
     def __init__(self, text: GroundedText, into: Derived) -> None:
         self.text = text
         self.into = into
+        self._numbers: dict[tuple[int, int], Quantity] = {}
 
     def model(self, fields: Sequence[FieldShape], said: Mapping[str, Any], path: str) -> dict[str, Any]:
         return {f.name: self.field(f, said.get(f.name), f"{path}{f.name}") for f in fields}
@@ -55,7 +57,7 @@ class _Deriver:
             return self.quotes(shape, said or [], path)
         if shape.verbatim:
             return self.words(self.record(shape, said, path, 0, self.find(shape, said))) if said else None
-        return None if shape.kind == "value" else self.plain(said, path)
+        return self.plain(said, path) if shape.asked or shape.computed else None
 
     def plain(self, said: Any, path: str) -> Any:
         """Keep a value as it is, but for a number that is none: JSON has no words for those."""
@@ -111,7 +113,11 @@ class _Deriver:
                 made[name] = self.words(place)
             elif field_shape.kind == "text" and not field_shape.many:
                 made[name] = self.near(field_shape, answer, where, ordinal, place) if answer else None
-            elif field_shape.kind in ("value", "unit") and shape.anchor and field_shape.of == shape.anchor.name:
+            elif (
+                field_shape.kind in ("value", "unit", "qualifier")
+                and shape.anchor
+                and field_shape.of == shape.anchor.name
+            ):
                 made[name] = self.reading(field_shape, answer, where, ordinal, place, note)
             else:
                 made[name] = self.field(field_shape, answer, f"{path}[{ordinal}].{name}")
@@ -128,8 +134,10 @@ class _Deriver:
     def reading(
         self, shape: FieldShape, said: Any, path: str, ordinal: int, place: grounding.Evidence, note: list[str]
     ) -> float | str | None:
-        """Read the value, or check the unit, of the number at `place`; where they disagree, code's reading wins."""
-        read = parse_at(self.text.text, place.start, place.end)
+        """Read the value or the qualifier, or check the unit, of the number at `place`; code's reading wins."""
+        if shape.kind == "qualifier":
+            return qualifier(self.text.text, place.start, place.end, self.text.numbers)
+        read = self.number(place)
         if shape.kind == "value":
             return read.value
         unit = canonical_unit(said or "")
@@ -140,6 +148,13 @@ class _Deriver:
         self.into.evidence.append(Evidence(path, ordinal, said or "", place.start, place.end, place.match, why))
         self.into.faults.append(f"{path} of {self.text.text[place.start : place.end]!r}: {why}")
         return read.unit
+
+    def number(self, place: grounding.Evidence) -> Quantity:
+        """Read the number at a place, once for its value, its unit and its being one. Raises NotANumber."""
+        at = (place.start, place.end)
+        if at not in self._numbers:
+            self._numbers[at] = parse_at(self.text.text, *at)
+        return self._numbers[at]
 
     def find(self, shape: FieldShape, quote: str) -> grounding.Evidence | None:
         return self.text.find(quote, kind="number" if shape.kind == "number" else "text", case=shape.any_case)
@@ -157,7 +172,7 @@ class _Deriver:
             why = grounding.reason(quote, self.text, "number" if shape.kind == "number" else "text")
         elif shape.kind == "number":
             try:
-                parse_at(self.text.text, found.start, found.end)
+                self.number(found)
             except NotANumber as e:
                 why = str(e)
         start, end, match = (found.start, found.end, found.match) if found else (None, None, "absent")

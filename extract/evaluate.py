@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from extract.errors import MistakeError
-from extract.gold import GoldRow, read_gold
+from extract.gold import GoldRow, as_read, read_gold
 from extract.scoring import FIELDS, Count, Scored, score
 from store.query import run_query
 
@@ -70,6 +70,7 @@ def evaluate(db: Path, gold_path: Path, runs: Sequence[str] = (LATEST,)) -> list
 
 def _evaluate(db: Path, gold: Sequence[GoldRow], run: str) -> Evaluation:
     run_id, model, outcomes = _outcomes(db, run)
+    gold = [row if row.record_id in outcomes else as_read(row) for row in gold]
     done = [(row, outcomes[row.record_id]) for row in gold if outcomes.get(row.record_id) is not None]
     scored = [score(row, json.loads(value)) for row, value in done if value is not None]
     silent = [s for s, (row, _) in zip(scored, done, strict=True) if not row.claims.numbers]

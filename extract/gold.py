@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from extract.errors import InputError
+from extract.readers.cleaning import cleaned
 from extract.readers.text import numbered_lines, record_id
 
 
@@ -55,6 +56,12 @@ def read_gold(path: Path) -> Iterator[GoldRow]:
     for number, line in numbered_lines(path):
         if line.strip():
             yield _row(path, number, line)
+
+
+def as_read(row: GoldRow) -> GoldRow:
+    """Return a row with its text as a reader makes it, its tags and entities undone: the record's, if it came so."""
+    text = cleaned(row.text, "marked")
+    return GoldRow(record_id(text), row.name, text, row.claims, _places(text, row.claims.numbers))
 
 
 def _row(path: Path, number: int, line: str) -> GoldRow:

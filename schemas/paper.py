@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from schemas.base import Name, NumberQuote, UnitOf, ValueOf
+from schemas.base import Name, NumberQuote, QualifierOf, UnitOf, ValueOf
+from schemas.qualifiers import Qualifier
 
 Contribution = Literal[
     "method", "theory", "benchmark", "dataset", "metric", "system", "empirical_study", "survey", "position"
@@ -26,7 +27,7 @@ class HeadlineNumber(BaseModel):
         description="absolute result; difference or ratio; size of data, model or study"
     )
     direction: Literal["increase", "decrease"] | None = Field(description="of a gain: how the metric moves")
-    qualifier: Literal["exact", "approx", "up_to", "at_least", "more_than"] = Field(description="from the words beside")
+    qualifier: Annotated[Qualifier | None, QualifierOf("quote")] = None
     metric: Name | None = Field(description="what is measured or counted, shortest phrase")
     dataset: Name | None = Field(description="the named dataset it is for")
     baseline: Name | None = Field(description="what a gain is over")

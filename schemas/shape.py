@@ -14,13 +14,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from schemas.base import SchemaError, UnitOf, ValueOf, Verbatim
+from schemas.base import QualifierOf, SchemaError, UnitOf, ValueOf, Verbatim
 
-Kind = Literal["plain", "text", "number", "value", "unit", "model"]
+Kind = Literal["plain", "text", "number", "value", "unit", "qualifier", "model"]
 Structure = str | list["Structure"] | dict[str, "Structure"]
 """A DuckDB type in the notation of its `from_json`: a name, a list of one, or the fields of a struct."""
 
 EVIDENCE_COLUMNS: Mapping[str, str] = {"start": "INTEGER", "end": "INTEGER", "match": "VARCHAR"}
+_READ: Mapping[type, Kind] = {ValueOf: "value", UnitOf: "unit", QualifierOf: "qualifier"}
 _TYPES: Sequence[tuple[type, str]] = (
     (bool, "BOOLEAN"),
     (int, "BIGINT"),
@@ -59,7 +60,7 @@ class FieldShape:
     @property
     def asked(self) -> bool:
         """Is the model asked for it? Not for what code computes."""
-        return self.kind != "value" and not self.computed
+        return self.kind not in ("value", "qualifier") and not self.computed
 
     @property
     def anchor(self) -> "FieldShape | None":
@@ -117,7 +118,7 @@ def _fields(model: type[BaseModel], above: tuple[type[BaseModel], ...]) -> Itera
     names = {n for n, info in model.model_fields.items()}
     for name, info in model.model_fields.items():
         for mark in info.metadata:
-            if isinstance(mark, ValueOf | UnitOf) and mark.quote not in names:
+            if isinstance(mark, ValueOf | UnitOf | QualifierOf) and mark.quote not in names:
                 raise SchemaError(
                     f"schema {model.__name__!r}, field {name!r}: {type(mark).__name__} names {mark.quote!r}, which is "
                     f"no field of it; its fields are {', '.join(sorted(names))}"
@@ -128,7 +129,7 @@ def _field(
     name: str, annotation: object, marks: list[object], description: str, above: tuple[type[BaseModel], ...]
 ) -> FieldShape:
     kind_of, marks, optional, many = _unwrap(annotation, marks)
-    mark = next((m for m in marks if isinstance(m, Verbatim | ValueOf | UnitOf)), None)
+    mark = next((m for m in marks if isinstance(m, Verbatim | ValueOf | UnitOf | QualifierOf)), None)
     if isinstance(kind_of, type) and issubclass(kind_of, BaseModel):
         inner = tuple(_fields(kind_of, above))
         return FieldShape(name, "model", "", many, optional, description=description, fields=inner)
@@ -137,8 +138,8 @@ def _field(
     any_case = False
     if isinstance(mark, Verbatim):
         kind, any_case = mark.kind, mark.any_case
-    elif isinstance(mark, ValueOf | UnitOf):
-        kind, of = ("value" if isinstance(mark, ValueOf) else "unit"), mark.quote
+    elif mark is not None:
+        kind, of = _READ[type(mark)], mark.quote
     column = _column(kind_of)
     return FieldShape(name, kind, column, many, optional, False, of, any_case, _choices(kind_of), description)
 

@@ -139,6 +139,6 @@ def test_plain_text_keeps_its_characters(text: str) -> None:
     "piece", ["a", " ", "{", "$x", "-\n", "\\", "\\frac{", "}{", "`", "é", "~~", "\\cite{", "<s", "3 x"]
 )
 def test_folding_takes_linear_time(piece: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     fold((piece * 100_000)[:100_000])
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

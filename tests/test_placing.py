@@ -44,6 +44,6 @@ def test_places_of_one_list_are_distinct_when_they_suffice() -> None:
 
 
 def test_many_places_take_linear_time() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     assign([places(*range(0, 1500, 3)) for _ in range(100)])
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
