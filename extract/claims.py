@@ -36,6 +36,18 @@ def derive(fields: Sequence[FieldShape], reply: BaseModel, text: GroundedText) -
     return derived
 
 
+_NO_NAME = frozenset(
+    "a about above all an and any around as at below best better both by each fewer for from higher in its least less "
+    "lower more most of on only or other our over than that the their these this those to under up various with".split()
+)
+
+
+def _names_something(quote: str) -> bool:
+    """Has a name a word that could be one? Small models put what stands beside a number there ("up to", "2.14")."""
+    words = quote.split()
+    return any(map(str.isalpha, quote)) and any(word.casefold() not in _NO_NAME for word in words)
+
+
 class _Deriver:
     """One walk over a reply; it gathers evidence and faults as it goes."""
 
@@ -170,6 +182,8 @@ class _Deriver:
         why = None
         if found is None:
             why = grounding.reason(quote, self.text, "number" if shape.kind == "number" else "text")
+        elif shape.any_case and not _names_something(quote):
+            why = "names nothing"
         elif shape.kind == "number":
             try:
                 self.number(found)

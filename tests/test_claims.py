@@ -163,3 +163,16 @@ def test_a_number_that_json_cannot_hold_is_a_fault(value: float) -> None:
     reply = Site(city="Oslo", wards=[], beds=value)
     found = derive(shape_of(Site), reply, GroundedText("In Oslo."))
     assert found.value["beds"] is None and "beds" in found.faults[0]
+
+
+@pytest.mark.parametrize("said", ["up to", "2.14", "the", "More", "on"])
+def test_words_that_name_nothing_are_no_name(said: str) -> None:
+    text = "Up to 2.14 more of the 12% on it."
+    found = derived(text, datasets=[said], headline_numbers=[number("12%", unit="%", baseline=said)])
+    assert found.value["datasets"] == [] and found.value["headline_numbers"][0]["baseline"] is None
+    assert {e.reason for e in found.evidence if e.reason} == {"names nothing"}
+
+
+@pytest.mark.parametrize("said", ["A*", "BEST-1", "T5", "2048 game", "百度"])
+def test_odd_names_are_names(said: str) -> None:
+    assert [d["name"] for d in derived(f"It beats {said}, and more.", datasets=[said]).value["datasets"]] == [said]
