@@ -5,6 +5,7 @@ in the user's cache folder and their checksum is verified. The child is `extract
 process does, however that ends, since it watches the pipe that is its standard input.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -16,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -34,7 +34,7 @@ _STOP_S = 10.0
 _BLOCK = 1 << 20
 
 
-@contextmanager
+@contextlib.contextmanager
 def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
     """Run the embedded model's servers while the block runs; yields their endpoint.
 
@@ -54,7 +54,7 @@ def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
     }
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         child = subprocess.Popen(  # this Python, a module of ours
-            [sys.executable, "-m", "extract.llama_server"],
+            [sys.executable, "-P", "-m", "extract.llama_server"],  # -P: not an `extract` of the working folder
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -103,7 +103,8 @@ def assembled_weights(folder: Path) -> Path:
     except OSError as e:
         raise SettingsError(f"can't put the embedded model into {folder}: {e}; set CLAIMBASE_CACHE to a folder") from e
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
     return target
 
 
@@ -122,8 +123,9 @@ def _join(parts: list[Path], target: Path) -> str:
 def _addresses(child: "subprocess.Popen[str]", settings: dict[str, object], log: IO[str]) -> list[str]:
     """Hand the child its settings (not on its command line, which others may see); return where it listens."""
     assert child.stdin is not None and child.stdout is not None
-    child.stdin.write(json.dumps(settings) + "\n")
-    child.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):  # it died at once; its log says why
+        child.stdin.write(json.dumps(settings) + "\n")
+        child.stdin.flush()
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and child.poll() is None:
         if select.select([child.stdout], [], [], 0.1)[0] and (line := child.stdout.readline().strip()):
@@ -137,7 +139,8 @@ def _stop(child: "subprocess.Popen[str]") -> None:
     """End the child: closing its input asks it to; one that doesn't is killed."""
     for pipe in (child.stdin, child.stdout):
         if pipe is not None:
-            pipe.close()
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
     try:
         child.wait(_STOP_S)
     except subprocess.TimeoutExpired:
