@@ -10,27 +10,29 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 
 import instructor
 import openai
-from instructor.core.exceptions import InstructorRetryException
-from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
+from instructor.core.exceptions import InstructorRetryException, ResponseParsingError
+from openai.types.chat import ChatCompletion, ChatCompletionMessageFunctionToolCall
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 
 from extract.budget import Budget, Hold
 from extract.claims import Derived
-from extract.conversation import CURRENT, Conversation, response_model, unwrapped
+from extract.completions import is_whole, said_in, usage_of
+from extract.conversation import CURRENT, Conversation, FirstReply, response_model, unwrapped
 from extract.errors import CallError, ClaimbaseError, FatalError
 from extract.failures import failure_of, nothing_answered, shortened, status_failure, unsupported_parameter
+from extract.first_request import FirstRequest
 from extract.limiter import Limiter, Slot
 from extract.recipe import Recipe
+from extract.redaction import Secrets
 from extract.retry import Tries, retrying
+from extract.server import Server, answer_in
 from extract.settings import Endpoint, Patience
 from store.rows import Attempt
 
@@ -40,14 +42,14 @@ _MODES = {
     "json": instructor.Mode.JSON,
     "md_json": instructor.Mode.MD_JSON,
 }
+_POOL = 16
+"""Calls that share a pool of connections, which looks at each of its connections at each call."""
 _BYTES_A_TOKEN = 3.0
 """A cautious guess for a request's tokens before the endpoint has said any."""
 _CONNECT_S = 10.0
 """A connection that takes longer is not coming."""
 _FIRST_TRIES = 2
 """Calls of one reply that no model answered, before a run in which none has yet is given up: a wrong address."""
-_SECRET_LENGTH = 8
-"""A shorter key is no secret ("none"), and a word of the text as like as not."""
 
 # instructor logs each failed call; those are rows here, and a log might hold what no log should.
 logging.getLogger("instructor").addHandler(logging.NullHandler())
@@ -64,22 +66,6 @@ class Begun:
     hold: Hold
 
 
-@dataclass(slots=True)
-class _Server:
-    """One of an endpoint's servers, and the calls that it has under way."""
-
-    openai: openai.AsyncOpenAI
-    in_flight: int = 0
-
-    @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
-        self.in_flight += 1
-        try:
-            yield
-        finally:
-            self.in_flight -= 1
-
-
 class Client:
     """The way to one endpoint for one run."""
 
@@ -91,11 +77,10 @@ class Client:
         self.proven = False
         self._bytes_a_token = _BYTES_A_TOKEN
         self._renamed: dict[str, str | None] = {}
-        self._secrets = secrets_of(endpoint)
+        self._secrets = Secrets(endpoint)
         timeout = openai.Timeout(patience.timeout_s, connect=min(_CONNECT_S, patience.timeout_s))
         self._servers = [
-            _Server(openai.AsyncOpenAI(base_url=url, api_key=endpoint.api_key, max_retries=0, timeout=timeout))
-            for url in endpoint.base_urls
+            Server(url, endpoint.api_key, timeout) for url in endpoint.base_urls for _ in range(0, limiter.most, _POOL)
         ]
         mode = _MODES[recipe.asking.mode]
         create = instructor.patch(create=self._create, mode=mode)
@@ -104,6 +89,7 @@ class Client:
         self._parameters: dict[str, Any] = {"model": recipe.asking.model, "max_tokens": recipe.asking.reply_tokens}
         if recipe.asking.temperature is not None:
             self._parameters["temperature"] = recipe.asking.temperature
+        self._first = FirstRequest(recipe, mode, self._reply_model, self._parameters)
 
     async def ask(self, conversation: Conversation) -> Derived:
         """Return the claims that a record's last good reply comes to; its attempts are in the conversation.
@@ -112,6 +98,8 @@ class Client:
         what ends a run doesn't take the good reply that a record has already.
         """
         CURRENT.set(conversation)
+        if (derived := await self._ask_first(conversation)) is not None:
+            return derived
         try:
             answer = await self._instructor.chat.completions.create(
                 response_model=self._reply_model,
@@ -130,14 +118,31 @@ class Client:
             words = conversation.attempts[-1].error if conversation.attempts else str(e)
             raise CallError("reply", shortened(words or "no usable reply")) from None
 
+    async def _ask_first(self, conversation: Conversation) -> Derived | None:
+        """Return what the first reply comes to; None if it won't do: instructor is handed it, to ask again.
+
+        Most first replies will do, and instructor's own work on one is a quarter of a call's processor time
+        (`docs/decisions/005-thin-first-call.md`).
+        """
+        completion: ChatCompletion | None = None
+        try:
+            completion = await self._create(**self._first.about(conversation.record.text))
+            return conversation.judge(said_in(completion))
+        except ResponseParsingError as e:
+            conversation.first = FirstReply(e, completion)
+            return None
+
     async def close(self) -> None:
         """Close the connections."""
         for server in self._servers:
-            await server.openai.close()
+            await server.close()
 
     async def _create(self, **request: Any) -> ChatCompletion:
-        """Get one reply, with retries: the function that instructor calls."""
+        """Get one reply, with retries: the function that instructor calls. Its first call was made before it."""
         conversation = CURRENT.get()
+        if (first := conversation.first) is not None and not first.told:
+            return first.tell()
+        conversation.first = None
         request = self._strict(request)
         tries = Tries()
         try:
@@ -186,9 +191,9 @@ class Client:
         named = self._named(request)
         try:
             async with asyncio.timeout(self.patience.timeout_s), server.counted():
-                raw = await server.openai.chat.completions.with_raw_response.create(**named)
-                self.limiter.heed(raw.headers, slot)
-                completion = raw.parse()
+                response = await server.post(named)
+                self.limiter.heed(response.headers, slot)
+                completion = answer_in(response)
         except (openai.OpenAIError, TimeoutError, ValueError) as e:
             parameter = unsupported_parameter(e)
             if parameter in named:  # else another call has found that out while this one was under way
@@ -197,11 +202,11 @@ class Client:
                 return await self._send(request, slot)
             slot.lost = nothing_answered(e)
             slot.strange = slot.lost or not isinstance(e, openai.APIStatusError | openai.APITimeoutError | TimeoutError)
-            raise self._redacted(failure_of(e, proven=self.proven)) from None
+            raise self._secrets.out_of_error(failure_of(e, proven=self.proven)) from None
         if not is_whole(completion):
             slot.strange = not isinstance(completion, ChatCompletion)
-            raise self._redacted(self._error_in(completion))
-        return self._cleaned(cast(ChatCompletion, completion))
+            raise self._secrets.out_of_error(self._error_in(completion))
+        return self._secrets.out_of_completion(cast(ChatCompletion, completion))
 
     def _error_in(self, completion: object) -> CallError | FatalError:
         """Say what a 200 without a completion means: some gateways put the upstream's error in it."""
@@ -218,7 +223,7 @@ class Client:
         choice = completion.choices[0]
         error: CallError | None = None
         if choice.message.refusal:
-            error = CallError("refusal", self._without_secrets(shortened(choice.message.refusal)))
+            error = CallError("refusal", self._secrets.out_of(shortened(choice.message.refusal)))
         elif choice.finish_reason == "content_filter":
             error = CallError("content_filter", "the endpoint's content filter withheld the reply")
         elif choice.finish_reason == "length":
@@ -296,64 +301,3 @@ class Client:
             if name is not None:
                 named[name] = value
         return named
-
-    def _redacted(self, error: CallError | FatalError) -> CallError | FatalError:
-        """Take the secrets out of a provider's words, should it echo them."""
-        words = self._without_secrets(error.words)
-        if isinstance(error, FatalError):
-            return FatalError(error.kind, words)
-        return CallError(error.kind, words, error.retry_after_s)
-
-    def _cleaned(self, completion: ChatCompletion) -> ChatCompletion:
-        """Take the secrets out of what a completion says, should a server echo them there."""
-        message = completion.choices[0].message
-        message.content = message.content and self._without_secrets(message.content)
-        message.refusal = message.refusal and self._without_secrets(message.refusal)
-        for call in message.tool_calls or ():
-            if isinstance(call, ChatCompletionMessageFunctionToolCall):
-                call.function.arguments = self._without_secrets(call.function.arguments or "")
-        return completion
-
-    def _without_secrets(self, words: str) -> str:
-        for secret in self._secrets:
-            words = words.replace(secret, "[secret]")
-            cut = next((n for n in range(len(secret) - 1, 3, -1) if words.endswith(f"{secret[:n]}…")), 0)
-            words = f"{words[: -cut - 1]}…" if cut else words  # words that were shortened within it
-        return words
-
-
-def said_in(completion: ChatCompletion) -> str:
-    """Return what a completion says: the arguments of its tool call, else its content, else its refusal."""
-    message = completion.choices[0].message
-    for call in message.tool_calls or ():
-        if isinstance(call, ChatCompletionMessageFunctionToolCall):
-            return call.function.arguments or ""
-    return message.content or message.refusal or ""
-
-
-def usage_of(completion: ChatCompletion | None) -> tuple[int | None, int | None, int | None]:
-    """Return the tokens that a completion says it took: of the prompt, of its cached part, of the reply."""
-    usage = completion.usage if completion else None
-    if usage is None:
-        return None, None, None
-    details = usage.prompt_tokens_details
-    counts = (usage.prompt_tokens, details.cached_tokens if details else None, usage.completion_tokens)
-    prompt, cached, reply = (n if isinstance(n, int) else None for n in counts)  # the client doesn't check types
-    return prompt, cached, reply
-
-
-def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return what must never be shown or stored: the key, and a password in an address."""
-    passwords = [urlsplit(url).password or "" for url in endpoint.base_urls]
-    known = {endpoint.api_key, *passwords, *map(unquote, passwords)}
-    return tuple(sorted((s for s in known if len(s) >= _SECRET_LENGTH), key=len, reverse=True))
-
-
-def is_whole(completion: object) -> bool:
-    """Is this a completion with a message in it? The client builds its types from whatever JSON came, unchecked."""
-    if not isinstance(completion, ChatCompletion) or not isinstance(completion.choices, list) or not completion.choices:
-        return False
-    message = getattr(completion.choices[0], "message", None)
-    if not isinstance(message, ChatCompletionMessage) or not isinstance(message.content, str | None):
-        return False
-    return isinstance(message.refusal, str | None) and isinstance(message.tool_calls, list | None)

@@ -7,12 +7,13 @@ against the schema and the text, and either accepts it or says in a few short li
 
 import re
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from instructor.core.exceptions import ResponseParsingError
 from instructor.processing.function_calls import ResponseSchema
+from openai.types.chat import ChatCompletion
 from pydantic import BaseModel, ValidationError
 
 from extract.claims import Derived, derive
@@ -32,6 +33,22 @@ _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
+@dataclass(slots=True)
+class FirstReply:
+    """A first reply that won't do, and why: instructor is told of it as if its own first call had got it."""
+
+    error: ResponseParsingError
+    completion: ChatCompletion | None
+    told: bool = False
+
+    def tell(self) -> ChatCompletion:
+        """Return the reply, for instructor to parse, once. Raises its error if it said nothing."""
+        self.told = True
+        if self.completion is None:
+            raise self.error
+        return self.completion
+
+
 class Conversation:
     """One record being asked. `attempts` grows by a row a call; `best` is the last reply that fits the schema."""
 
@@ -43,6 +60,7 @@ class Conversation:
         self.replies = 0
         self._best_attempt = 0
         self.error: ClaimbaseError | None = None
+        self.first: FirstReply | None = None
 
     @cached_property
     def text(self) -> GroundedText:
@@ -55,6 +73,8 @@ class Conversation:
         A reply that fits the schema but has faults (a quote that the text doesn't hold, a unit that it contradicts) is
         asked again too, as long as that may be; the last one is taken without what is wrong in it.
         """
+        if self.first is not None:  # judged before instructor was handed it
+            raise self.first.error
         self.replies += 1
         try:
             answer = self.recipe.schema.model.model_validate_json(unwrapped(reply))

@@ -74,7 +74,7 @@ async def _probe(client: Any, model: str, mode: Mode) -> str:
     import openai
     from openai.types.chat import ChatCompletion
 
-    from extract.client import said_in
+    from extract.completions import said_in
     from extract.failures import failure_of
     from schemas.sent import sent_schema
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from store.db import Store
 from store.rows import Outcome, Prompt, Record, Run, Schema
 
 _COUNTED_BYTES = 200_000_000
-"""Inputs up to this size are read through once beforehand, so that progress can say how many records there are."""
+"""Inputs up to this size are read through beside the run, so that progress can say how many records there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is told of a run as it goes: that it begins (with the number of records, if known), and each outcome."""
+    """What is told of a run as it goes: that it begins (with what counts its records), and each outcome."""
 
-    begun: Callable[[int | None, Tally, Budget], None]
+    begun: Callable[[Callable[[], int | None], Tally, Budget], None]
     outcome: Callable[[Outcome], None]
     stopping: Callable[[], None]
 
@@ -70,7 +70,7 @@ class Prepared:
     recipe: Recipe
     store: Store
     records: Iterator[Record]
-    total: int | None
+    sources: tuple[Source, ...]
     notices: Notices
 
     def run(self, watch: Watch) -> Ended:
@@ -83,6 +83,17 @@ class Prepared:
                 return asyncio.run(_run(self, endpoint, watch))
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
+
+    def count(self) -> int | None:
+        """Return how many records the inputs have, None where finding out takes long or can't be done twice.
+
+        Raises InputError where the run is strict and they have a fault.
+        """
+        sizes = [source.size for source in self.sources]
+        if None in sizes or sum(size for size in sizes if size is not None) > _COUNTED_BYTES:
+            return None
+        request = self.request
+        return sum(1 for _ in read(request.inputs, request.columns, Notices(strict=request.strict)))
 
     def _endpoint(self) -> AbstractContextManager[Endpoint]:
         if self.request.model == LOCAL:
@@ -102,17 +113,10 @@ def prepare(request: Request) -> Prepared:
     Budget(request.limits, _price(request), request.model)
     notices = Notices(strict=request.strict)
     records = read(request.inputs, request.columns, notices)
-    return Prepared(
-        request, recipe, store, itertools.chain([next(records)], records), _count(request, sources), notices
-    )
-
-
-def _count(request: Request, sources: Sequence[Source]) -> int | None:
-    """Return how many records the inputs have, None where finding out takes long or can't be done twice."""
-    sizes = [source.size for source in sources]
-    if None in sizes or sum(size for size in sizes if size is not None) > _COUNTED_BYTES:
-        return None
-    return sum(1 for _ in read(request.inputs, request.columns, Notices(strict=request.strict)))
+    prepared = Prepared(request, recipe, store, itertools.chain([next(records)], records), tuple(sources), notices)
+    if request.strict:
+        prepared.count()
+    return prepared
 
 
 def _asking(request: Request) -> Asking:
@@ -163,7 +167,7 @@ async def _run(prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
     client = Client(endpoint, recipe, Limiter(limits, request.patience, stopping), budget, request.patience)
     job = _job(prepared, endpoint, limits)
     runner = Runner(job, prepared.store, Extractor(recipe, client), stopping, watch.outcome)
-    watch.begun(prepared.total, runner.tally, budget)
+    watch.begun(prepared.count, runner.tally, budget)
     _heed_signals(stopping, watch)
     try:
         return await runner.run(prepared.records)

@@ -1,5 +1,7 @@
 """Shows how a run goes: a live line on a terminal, a plain one now and then elsewhere, both on standard error."""
 
+import contextlib
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -9,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from extract.budget import Budget
+from extract.errors import MistakeError
 from extract.job import Watch
 from extract.tally import Tally
 from store.rows import Outcome
@@ -25,6 +28,8 @@ class Progress:
         self.watch = Watch(self._begun, self._outcome, self._stopping)
         self._tally: Tally | None = None
         self._total: int | None = None
+        self._counting: threading.Thread | None = None
+        self._count: Callable[[], int | None] = lambda: None
         self._said_at = time.monotonic()
         live = self.console.is_terminal
         self._live = (
@@ -44,10 +49,18 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def _begun(self, total: int | None, tally: Tally, budget: Budget) -> None:
-        self._total, self._tally = total, tally
+    def _begun(self, count: Callable[[], int | None], tally: Tally, budget: Budget) -> None:
+        self._count, self._tally = count, tally
+
+    def _find_total(self) -> None:
+        """Count the records of the inputs beside the run, so that it can say how long is left."""
+        with contextlib.suppress(MistakeError):  # the run itself comes upon what is wrong with them, and says it
+            self._total = self._count()
 
     def _outcome(self, outcome: Outcome) -> None:
+        if self._counting is None:  # not before: a run that has nothing to ask would wait for it
+            self._counting = threading.Thread(target=self._find_total, daemon=True)
+            self._counting.start()
         if self._live or time.monotonic() - self._said_at < _PLAIN_EVERY_S:
             return
         self._said_at = time.monotonic()

@@ -15,7 +15,7 @@ from store.db import Store
 from store.results import Known
 from store.rows import Record
 
-CHUNK = 1_000
+CHUNK = 10_000
 """Records read ahead, and looked up at once."""
 
 Ask = Literal["missing", "failed", "all"]

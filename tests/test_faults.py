@@ -19,7 +19,7 @@ from _pytest.mark import ParameterSet
 from openai._models import construct_type
 from openai.types.chat import ChatCompletion
 
-from extract.client import is_whole
+from extract.completions import is_whole
 from extract.settings import Mode, Patience
 from tests.engine import (
     HASTY,

@@ -28,7 +28,7 @@ def test_without_a_terminal_progress_is_plain_lines(
         said = claimbase(*run_arguments(server, tmp_path / "c.duckdb", "--concurrency", "1"))
     lines = said.err.splitlines()[:-3]
     assert said.out == "" and ESCAPE not in said.err and len(lines) == 19
-    assert all(re.match(rf"{n} of 19 records, ", line) for n, line in enumerate(lines, 1))
+    assert all(re.match(rf"{n} (of 19 )?records, ", line) for n, line in enumerate(lines, 1))
     assert re.search(r", \d+\.\d/s, \d+ s left, [\d,]+ tokens, \$0\.\d{4}$", lines[5])
 
 

@@ -124,9 +124,9 @@ def test_ctrl_c_twice(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once(tmp_path: Path) -> None:
-    first, db = write_abstracts(tmp_path, 30), tmp_path / "c.duckdb"
-    second = write_texts(tmp_path / "second.jsonl", map(abstract, range(20, 50)))
-    with spawned(script(50, latency_ms=(50, 250))) as server:
+    first, db = write_abstracts(tmp_path, 80), tmp_path / "c.duckdb"
+    second = write_texts(tmp_path / "second.jsonl", map(abstract, range(70, 150)))
+    with spawned(script(150, latency_ms=(50, 250))) as server:
         runs = [claimbase(*run_arguments(server, db, inputs, concurrency=4)) for inputs in (first, second)]
         assert eventually(db.exists)
         command = claimbase("sql", "SELECT count(*) FROM records", "--db", str(db), "--format", "csv")
@@ -135,7 +135,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
         code, _, said = done_with(command)
         assert (code, said) == (0, "")
     assert seen == sorted(seen) and len(set(seen)) > 2  # it grows before a reader's eyes, and no read failed
-    assert rows(db, "SELECT count(*), count(DISTINCT record_id) FROM papers") == [(50, 50)]
+    assert rows(db, "SELECT count(*), count(DISTINCT record_id) FROM papers") == [(150, 150)]
     assert rows(db, "SELECT status, count(*) FROM runs GROUP BY ALL") == [("finished", 2)]
 
 

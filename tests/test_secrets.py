@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from extract.client import Client, secrets_of
+from extract.redaction import Secrets
 from extract.settings import Endpoint
 from tests.engine import KEY, ROOT, answer, claimbase, done_with, marker, run_arguments, script, write_abstracts
 from tests.scripted import always, faults, nth, once, paper, spawned
@@ -92,17 +92,16 @@ def test_a_password_in_the_address_is_not_stored(tmp_path: Path) -> None:
 
 
 def test_what_is_taken_for_a_secret() -> None:
-    assert secrets_of(Endpoint(("http://127.0.0.1/v1",), "none")) == ()
+    assert Secrets(Endpoint(("http://127.0.0.1/v1",), "none")).words == []
     endpoint = Endpoint((f"http://u:{PASSWORD}%21@a/v1", "http://b/v1"), KEY)
-    assert set(secrets_of(endpoint)) == {KEY, f"{PASSWORD}%21", f"{PASSWORD}!"}
+    assert set(Secrets(endpoint).words) == {KEY, f"{PASSWORD}%21", f"{PASSWORD}!"}
     assert KEY not in repr(endpoint)
 
 
 @pytest.mark.parametrize("cut", [5, 12, len(KEY) - 1])
 def test_a_key_that_was_cut_short_with_its_message(cut: int) -> None:
-    client = object.__new__(Client)
-    client._secrets = (KEY,)
-    assert client._without_secrets(f"key {KEY} or {KEY[:cut]}…") == "key [secret] or …"
+    secrets = Secrets(Endpoint(("http://127.0.0.1/v1",), KEY))
+    assert secrets.out_of(f"key {KEY} or {KEY[:cut]}…") == "key [secret] or …"
 
 
 def test_nothing_but_the_endpoint_is_called(tmp_path: Path) -> None:
