@@ -23,9 +23,6 @@ Kind = Literal[
 TRANSIENT: frozenset[str] = frozenset({"connection", "timeout", "rate_limit", "server"})
 """Kinds that a later call may not meet: retried in a run, and asked again by the next run without being told."""
 
-FATAL: frozenset[str] = frozenset({"auth", "not_found", "payment", "schema"})
-"""Kinds that every record would meet."""
-
 
 class ClaimbaseError(Exception):
     """Base of the engine's errors; its text is one line for a person."""

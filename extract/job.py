@@ -57,7 +57,7 @@ class Request:
 class Watch:
     """What is told of a run as it goes: that it begins (with what counts its records), and each outcome."""
 
-    begun: Callable[[Callable[[], int | None], Tally, Budget], None]
+    begun: Callable[[Callable[[], int | None], Tally], None]
     outcome: Callable[[Outcome], None]
     stopping: Callable[[], None]
 
@@ -167,7 +167,7 @@ async def _run(prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
     client = Client(endpoint, recipe, Limiter(limits, request.patience, stopping), budget, request.patience)
     job = _job(prepared, endpoint, limits)
     runner = Runner(job, prepared.store, Extractor(recipe, client), stopping, watch.outcome)
-    watch.begun(prepared.count, runner.tally, budget)
+    watch.begun(prepared.count, runner.tally)
     _heed_signals(stopping, watch)
     try:
         return await runner.run(prepared.records)

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from extract.budget import Budget
 from extract.errors import MistakeError
 from extract.job import Watch
 from extract.tally import Tally
@@ -49,7 +48,7 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def _begun(self, count: Callable[[], int | None], tally: Tally, budget: Budget) -> None:
+    def _begun(self, count: Callable[[], int | None], tally: Tally) -> None:
         self._count, self._tally = count, tally
 
     def _find_total(self) -> None:

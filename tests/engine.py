@@ -130,13 +130,13 @@ def request_for(server: Server | str, db: Path, inputs: Sequence[str], **more: A
 
 def extract(request: Request, outcome: Callable[[], None] = lambda: None) -> Run:
     """Run in this process; `outcome` is called at each outcome. Raises the one-line errors of a person's mistake."""
-    watch = Watch(lambda total, tally, budget: None, lambda _: outcome(), lambda: None)
+    watch = Watch(lambda count, tally: None, lambda _: outcome(), lambda: None)
     return Run(prepare(request).run(watch), request.db)
 
 
 def extract_records(request: Request, records: Iterable[Record]) -> Run:
     """Run over these records, in place of those that the request's inputs hold: what no reader lets through, too."""
-    watch = Watch(lambda total, tally, budget: None, lambda _: None, lambda: None)
+    watch = Watch(lambda count, tally: None, lambda _: None, lambda: None)
     return Run(replace(prepare(request), records=iter(records)).run(watch), request.db)
 
 

@@ -233,8 +233,9 @@ def nothing_else_is_raised(folder: Path, name: str, content: bytes) -> None:
     path.write_bytes(content)
     try:
         for record in read([str(path)], notices=Notices()):
-            record.text.encode()
-            json.dumps(dict(record.meta), ensure_ascii=False, allow_nan=False).encode()
+            # half a surrogate pair stays as it is: the extractor refuses it, in a row of its own
+            record.text.encode("utf-8", "surrogatepass")
+            json.dumps(dict(record.meta), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
             assert record.text.strip() == record.text != ""
     except InputError as e:
         assert "\n" not in str(e)
