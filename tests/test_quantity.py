@@ -288,3 +288,10 @@ def test_a_disagreement_of_units_is_seen() -> None:
     assert units_agree("percent", read.unit)
     assert not units_agree("times", read.unit)
     assert json.dumps(read.unit) == '"%"'
+
+
+@pytest.mark.parametrize("text", ["1/0", "0/0", r"\frac{3}{0}", r"$\frac{0}{0}$"])
+def test_a_fraction_over_nothing_is_no_number(text: str) -> None:
+    with pytest.raises(NotANumber):
+        parse(text)
+    assert all(math.isfinite(span.value) for span in scan(f"It gains {text} in all."))
