@@ -7,29 +7,34 @@ model is imported only by the commands that do, so that the others start at once
 
 import functools
 import io
-import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from extract import __version__
-from extract.errors import BudgetReached, ClaimbaseError, SettingsError
+from extract.console import (
+    DEFAULT_DB,
+    INCOMPLETE,
+    INTERRUPTED,
+    MISTAKE,
+    BaseUrl,
+    Db,
+    Model,
+    reporting_errors,
+    say,
+)
+from extract.errors import BudgetReached, SettingsError
 from extract.settings import LOCAL, MODES
-from prompts.loader import PromptError
-from schemas.base import SchemaError
-from store.errors import StoreError
 from store.text import visible
 
 if TYPE_CHECKING:
     from extract.job import Prepared
     from extract.runner import Ended
 
-MISTAKE, INCOMPLETE, INTERRUPTED = 2, 3, 130
-P = ParamSpec("P")
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,54 +42,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn paper abstracts into a database of claims, each tied to the characters that say it.",
 )
-Db = Annotated[Path, typer.Option("--db", metavar="FILE", help="The database.")]
-Model = Annotated[
-    str, typer.Option(metavar="NAME", help=f"'{LOCAL}' is the embedded model; any other is the endpoint's.")
-]
-BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="An OpenAI-compatible endpoint; unless given, OPENAI_BASE_URL's.")
-]
-DEFAULT_DB = Path("claims.duckdb")
 _COLUMN = 12
 """Characters that a table's column needs to be read when it is folded; where they don't have them, lines are long."""
 # click's, which typer brings along under different names from version to version.
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
-
-
-def reporting_errors(command: Callable[P, int | None]) -> Callable[P, None]:
-    """Make a command exit with the code it returns, and with 2 and one line for an error that a person can mend."""
-
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            code = command(*args, **kwargs)
-            sys.stdout.flush()
-        except (ClaimbaseError, SchemaError, PromptError, StoreError) as e:
-            say(f"claimbase: {e}")
-            code = MISTAKE
-        except KeyboardInterrupt:
-            say("claimbase: interrupted")
-            code = INTERRUPTED
-        except BrokenPipeError:  # the reader of our output has had enough, as `| head` does
-            _drop_output()
-            code = 0
-        except OSError as e:  # a full disk behind `> FILE`, say
-            _drop_output()
-            say(f"claimbase: {e.filename or 'standard output'}: {e.strerror or e}")
-            code = MISTAKE
-        raise typer.Exit(code or 0)
-
-    return wrapped
-
-
-def _drop_output() -> None:
-    """Send what is still to be written to nowhere: Python would fail over it again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def say(line: str) -> None:
-    """Write a line for a person to standard error, without anything that moves a terminal's cursor."""
-    print(visible(line), file=sys.stderr, flush=True)
 
 
 def _version(asked: bool) -> None:

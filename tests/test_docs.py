@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from extract import cli
+from extract import console
 from tests.conftest import MODEL, ROOT, SEEDS, Command, seed_script
 from tests.scripted import running
 
@@ -69,7 +69,7 @@ def test_the_keys_of_json_are_these(claimbase: Command, tmp_path: Path) -> None:
 def test_the_exit_codes_are_these() -> None:
     section = PAGE.partition("## Exit codes\n")[2].partition("\n## ")[0]
     codes = [int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)]
-    assert codes == [0, cli.MISTAKE, cli.INCOMPLETE, cli.INTERRUPTED]
+    assert codes == [0, console.MISTAKE, console.INCOMPLETE, console.INTERRUPTED]
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name)
