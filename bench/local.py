@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 
 from bench.measuring import CLAIMBASE, machine, measure, spread, table
 from bench.samples import abstracts, write_abstracts
-from extract.local import ASKING, embedded_model
+from extract.adapters import adapter_of
+from extract.local import asking_for, embedded_model
 from extract.recipe import Recipe, make_recipe
 from extract.settings import LOCAL, Endpoint
 
@@ -126,14 +127,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.add_argument("--repeats", type=int, default=2)
     options = arguments.parse_args(argv)
     print(f"{machine()}\n", flush=True)
-    recipe = make_recipe("paper", None, ASKING)
+    recipe = make_recipe("paper", None, asking_for(adapter_of(LOCAL)))
     texts = list(abstracts(options.abstracts))
     floors, engines, wholes, starts = list[Taken](), list[Taken](), list[float](), list[float]()
     with tempfile.TemporaryDirectory(prefix="bench-") as made:
         path = write_abstracts(Path(made) / "abstracts.jsonl", texts)
         for _ in itertools.repeat(None, options.repeats):
             began = time.perf_counter()
-            with embedded_model() as endpoint:
+            with embedded_model(adapter_of(LOCAL)) as endpoint:
                 starts.append(time.perf_counter() - began)
                 floors.append(floor(endpoint, recipe, texts))
             taken, whole = engine(path, Path(made))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from extract.errors import BudgetReached, SettingsError
-from extract.settings import LOCAL, Limits
+from extract.settings import Limits, is_local
 
 PRICES = Path(__file__).parent / "prices.toml"
 
@@ -50,7 +50,7 @@ def load_prices(path: Path = PRICES) -> dict[str, Price]:
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
     """Return the price of a model, of its undated name if only that is listed, or None where it isn't known."""
-    if model == LOCAL or model.startswith(f"{LOCAL}:"):
+    if is_local(model):
         return FREE
     names = [model, model.rpartition("/")[2]]
     return next((prices[n] for name in names for n in (name, _undated(name)) if n in prices), None)

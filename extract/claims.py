@@ -6,17 +6,21 @@ with the reason.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
 
 from extract import grounding
+from extract.certainty import Calibration, Certainties, Certainty, confidence
 from extract.grounding import GroundedText, NumberClaim
+from extract.replies import Said, computed, said_in
 from schemas.qualifiers import qualifier
 from schemas.quantity import NotANumber, Quantity, canonical_unit, parse_at, units_agree
-from schemas.shape import FieldShape, evidence_names, note_name
+from schemas.shape import FieldShape, evidence_names, note_name, record_confidence_name
 from store.rows import Evidence
 
 
@@ -27,13 +31,50 @@ class Derived:
     value: dict[str, Any]
     evidence: list[Evidence] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    certainties: dict[tuple[str, int], Certainty] = field(default_factory=dict)
+    """Of a claim, by its list's path and its place in it; ("", 0) is that of the record's plain fields together."""
 
 
-def derive(fields: Sequence[FieldShape], reply: BaseModel, text: GroundedText) -> Derived:
-    """Return the claims of a `reply` whose model has these `fields`, grounded in `text`."""
+def derive(
+    fields: Sequence[FieldShape],
+    reply: BaseModel,
+    text: GroundedText,
+    sure: Certainties | None = None,
+    calibration: Calibration = MappingProxyType({}),
+) -> Derived:
+    """Return the claims of a `reply` whose model has these `fields`, grounded in `text`.
+
+    `sure` is how likely the reply's values were, where that is known: what the confidences come from.
+    Raises ReplyUnfit where a serializer of the model's own fails.
+    """
     derived = Derived({})
-    derived.value = _Deriver(text, derived).model(fields, reply.model_dump(mode="json"), "")
+    deriver = _Deriver(text, derived, sure, calibration)
+    derived.value = deriver.model(fields, said_in(reply, fields), _Within("", ""))
+    plain = [f.key or f.name for f in fields if f.asked and f.kept and not f.many and f.kind != "model"]
+    derived.value[record_confidence_name(fields)] = deriver.confidence("", 0, plain)
     return derived
+
+
+@dataclass(slots=True)
+class _Within:
+    """What a field is part of. `quotes` and `parts` are the paths to its quotes and to all else of it.
+
+    `ordinal` is the list's item that it is, `near` the place of that; `places` those of the quotes found so far, `kept`
+    the items of its lists that are claims, `note` what code overruled.
+    """
+
+    quotes: str
+    parts: str
+    ordinal: int = 0
+    near: grounding.Evidence | None = None
+    places: dict[str, grounding.Evidence | None] = field(default_factory=dict)
+    kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    note: list[str] = field(default_factory=list)
+
+    def part(self, name: str) -> "_Within":
+        """Return what the fields of a model in it are part of."""
+        path = f"{self.parts}{name}."
+        return _Within(path, path, near=self.near)
 
 
 _NO_NAME = frozenset(
@@ -51,28 +92,88 @@ def _names_something(quote: str) -> bool:
 class _Deriver:
     """One walk over a reply; it gathers evidence and faults as it goes."""
 
-    def __init__(self, text: GroundedText, into: Derived) -> None:
+    def __init__(self, text: GroundedText, into: Derived, sure: Certainties | None, calibration: Calibration) -> None:
         self.text = text
         self.into = into
+        self._sure, self._calibration = sure, calibration
         self._numbers: dict[tuple[int, int], Quantity] = {}
 
-    def model(self, fields: Sequence[FieldShape], said: Mapping[str, Any], path: str) -> dict[str, Any]:
-        return {f.name: self.field(f, said.get(f.name), f"{path}{f.name}") for f in fields}
+    def model(self, fields: Sequence[FieldShape], said: Mapping[str, Any], within: _Within) -> dict[str, Any]:
+        """Derive the fields of a model; a number's value and unit by its quote's place, whichever comes first.
 
-    def field(self, shape: FieldShape, said: Any, path: str) -> Any:
-        """Derive a field that is not part of a list's item."""
-        if shape.kind == "model" and shape.many:
-            return self.items(shape, said or [], path)
+        What is computed comes last, from what is kept of the model: no quote that the text doesn't hold gets into it.
+        """
+        by_name = {f.name: f for f in fields}
+        made: dict[str, Any] = {}
+        for f in fields:
+            answer = said.get(f.name)
+            if f.verbatim and not f.many:
+                made[f.name] = self.words(self.place(f, answer, within))
+            elif f.of is not None:
+                place = self.place(by_name[f.of], said.get(f.of), within)
+                made[f.name] = self.reading(f, answer, within, place) if place else None
+            elif f.kept and not f.computed:
+                made[f.name] = self.field(f, answer, within)
+        if isinstance(said, Said):
+            made |= self.computed(fields, said.of, made, within)
+        return made
+
+    def computed(
+        self, fields: Sequence[FieldShape], model: BaseModel, made: Mapping[str, Any], within: _Within
+    ) -> dict[str, Any]:
+        """Compute a model's own fields from what was made of the others; one whose code fails is null, with why."""
+        for f in fields:
+            if f.name in within.kept:
+                model.__dict__[f.name] = [item.of for item in within.kept[f.name] if isinstance(item, Said)]
+            elif f.name in made and f.verbatim and f.many:
+                model.__dict__[f.name] = made[f.name] and [quote["name"] for quote in made[f.name]]
+            elif f.name in made and (f.verbatim or f.of is not None):
+                model.__dict__[f.name] = made[f.name]
+        found: dict[str, Any] = {}
+        for f in fields:
+            if f.computed:
+                value, why = computed(model, f.name) if f.name in type(model).model_computed_fields else (None, None)
+                found[f.name] = self.plain(value, f"{within.parts}{f.name}")
+                if why:
+                    path = f"{within.quotes}{f.name}"
+                    self.into.evidence.append(Evidence(path, within.ordinal, "", None, None, "absent", why))
+        return found
+
+    def field(self, shape: FieldShape, said: Any, within: _Within) -> Any:
+        """Derive a field that is neither a quote nor read off one."""
+        if said is None:
+            return [] if shape.many and not shape.optional else None
         if shape.kind == "model":
-            return None if said is None else self.model(shape.fields, said, f"{path}.")
-        if shape.verbatim and shape.many:
-            return self.quotes(shape, said or [], path)
+            if shape.many:
+                return self.items(shape, said, within)
+            return self.model(shape.fields, said, within.part(shape.name))
         if shape.verbatim:
-            return self.words(self.record(shape, said, path, 0, self.find(shape, said))) if said else None
-        return self.plain(said, path) if shape.asked or shape.computed else None
+            return self.quotes(shape, said, f"{within.parts}{shape.name}")
+        return self.plain(said, f"{within.parts}{shape.name}")
+
+    def place(self, shape: FieldShape, quote: str | None, within: _Within) -> grounding.Evidence | None:
+        """Return the place of a quote, found once: in a list's item the one nearest to the item's own."""
+        if shape.name not in within.places:
+            found = self.beside(shape, quote, within) if quote else None
+            path = f"{within.quotes}{shape.name}"
+            within.places[shape.name] = self.record(shape, quote, path, within.ordinal, found) if quote else None
+        return within.places[shape.name]
+
+    def beside(self, shape: FieldShape, quote: str, within: _Within) -> grounding.Evidence | None:
+        if within.near is None:
+            return self.find(shape, quote)
+        kind: grounding.Kind = "number" if shape.kind == "number" else "text"
+        taken = [p for p in within.places.values() if p and shape.kind == "number"]
+        return grounding.nearest(
+            quote, self.text, within.near.start, within.near.end, kind=kind, case=shape.any_case, taken=taken
+        )
 
     def plain(self, said: Any, path: str) -> Any:
         """Keep a value as it is, but for a number that is none: JSON has no words for those."""
+        if isinstance(said, list):
+            return [self.plain(item, path) for item in said]
+        if isinstance(said, dict):
+            return {key: self.plain(item, f"{path}.{key}") for key, item in said.items()}
         if isinstance(said, float) and not math.isfinite(said):
             self.into.faults.append(f"{path}: {said} is not a finite number")
             return None
@@ -81,25 +182,36 @@ class _Deriver:
     def quotes(self, shape: FieldShape, said: Sequence[str], path: str) -> list[dict[str, Any]]:
         """Derive a list of quotes, each at its first place; what is said twice is kept once."""
         kept: list[dict[str, Any]] = []
-        for quote in dict.fromkeys(filter(None, said)):
+        for i, quote in enumerate(said):
+            if not quote or quote in said[:i]:
+                continue
             found = self.record(shape, quote, path, len(kept), self.find(shape, quote))
             if found:
-                kept.append({"name": self.words(found), "start": found.start, "end": found.end, "match": found.match})
+                place = {"start": found.start, "end": found.end, "match": found.match}
+                sure = self.confidence(path, len(kept), [f"{path}[{i}]"])
+                kept.append({"name": self.words(found), **place, "confidence": sure})
         return kept
 
-    def items(self, shape: FieldShape, said: Sequence[Mapping[str, Any]], path: str) -> list[dict[str, Any]]:
+    def items(self, shape: FieldShape, said: Sequence[Mapping[str, Any]], within: _Within) -> list[dict[str, Any]]:
         """Derive a list of models, each at the place of its anchor; one whose anchor the text doesn't hold is out."""
-        anchor = shape.anchor
-        if anchor is None:
-            return [self.model(shape.fields, item, f"{path}[{i}].") for i, item in enumerate(said)]
-        said = [item for i, item in enumerate(said) if item not in said[:i]]  # said twice is said once
-        kept: list[dict[str, Any]] = []
-        for item, place in zip(said, self.places(shape, anchor, said), strict=True):
-            quote = item[anchor.name]
-            found = self.record(anchor, quote, f"{path}.{anchor.name}", len(kept), place)
-            if found:
-                kept.append(self.item(shape, item, path, len(kept), found))
-        return kept
+        anchor, path = shape.anchor, f"{within.parts}{shape.name}"
+        within.kept[shape.name] = []
+        made: list[dict[str, Any]] = []
+        # where there is an anchor, an item said twice is said once
+        numbers = [i for i, item in enumerate(said) if anchor is None or item not in said[:i]]
+        said = [said[i] for i in numbers]
+        places = self.places(shape, anchor, said) if anchor else [None] * len(said)
+        for i, item, place in zip(numbers, said, places, strict=True):
+            if anchor is None:
+                made.append(self.model(shape.fields, item, _Within(f"{path}[{i}].", f"{path}[{i}].")))
+            elif found := self.record(anchor, item[anchor.name], f"{path}.{anchor.name}", len(made), place):
+                sure = self.confidence(path, len(made), [f"{path}[{i}]"])
+                made.append(self.item(shape, item, path, len(made), found))
+                made[-1][evidence_names(shape)["confidence"]] = sure
+            else:
+                continue
+            within.kept[shape.name].append(item)
+        return made
 
     def places(
         self, shape: FieldShape, anchor: FieldShape, said: Sequence[Mapping[str, Any]]
@@ -116,36 +228,15 @@ class _Deriver:
         self, shape: FieldShape, said: Mapping[str, Any], path: str, ordinal: int, place: grounding.Evidence
     ) -> dict[str, Any]:
         """Derive one item of a list, its other quotes at the places nearest to its own."""
-        made: dict[str, Any] = {}
-        note: list[str] = []
-        for field_shape in shape.fields:
-            name, answer = field_shape.name, said.get(field_shape.name)
-            where = f"{path}.{name}"
-            if field_shape == shape.anchor:
-                made[name] = self.words(place)
-            elif field_shape.kind == "text" and not field_shape.many:
-                made[name] = self.near(field_shape, answer, where, ordinal, place) if answer else None
-            elif (
-                field_shape.kind in ("value", "unit", "qualifier")
-                and shape.anchor
-                and field_shape.of == shape.anchor.name
-            ):
-                made[name] = self.reading(field_shape, answer, where, ordinal, place, note)
-            else:
-                made[name] = self.field(field_shape, answer, f"{path}[{ordinal}].{name}")
+        assert shape.anchor is not None
+        within = _Within(f"{path}.", f"{path}[{ordinal}].", ordinal, place, {shape.anchor.name: place})
+        made = self.model(shape.fields, said, within)
         columns = evidence_names(shape)
         made |= {columns["start"]: place.start, columns["end"]: place.end, columns["match"]: place.match}
-        made[note_name(shape)] = "; ".join(note) or None
+        made[note_name(shape)] = "; ".join(within.note) or None
         return made
 
-    def near(self, shape: FieldShape, quote: str, path: str, ordinal: int, place: grounding.Evidence) -> str | None:
-        """Derive a quote that belongs to an item, at the place nearest to the item's own."""
-        found = grounding.nearest(quote, self.text, place.start, place.end, case=shape.any_case)
-        return self.words(self.record(shape, quote, path, ordinal, found))
-
-    def reading(
-        self, shape: FieldShape, said: Any, path: str, ordinal: int, place: grounding.Evidence, note: list[str]
-    ) -> float | str | None:
+    def reading(self, shape: FieldShape, said: Any, within: _Within, place: grounding.Evidence) -> float | str | None:
         """Read the value or the qualifier, or check the unit, of the number at `place`; code's reading wins."""
         if shape.kind == "qualifier":
             return qualifier(self.text.text, place.start, place.end, self.text.numbers)
@@ -155,11 +246,20 @@ class _Deriver:
         unit = canonical_unit(said or "")
         if units_agree(unit, read.unit):
             return read.unit or unit
+        if said and read.unit == "" and self.written(said, place):
+            return str(said)
         why = f"the model said {said!r}, the text reads {read.unit!r}"
-        note.append(f"{shape.name}: {why}")
-        self.into.evidence.append(Evidence(path, ordinal, said or "", place.start, place.end, place.match, why))
+        path = f"{within.quotes}{shape.name}"
+        within.note.append(f"{shape.name}: {why}")
+        self.into.evidence.append(Evidence(path, within.ordinal, said or "", place.start, place.end, place.match, why))
         self.into.faults.append(f"{path} of {self.text.text[place.start : place.end]!r}: {why}")
         return read.unit
+
+    def written(self, unit: str, place: grounding.Evidence) -> bool:
+        """Does a unit stand right after the number, or at its end? Code knows no compound ones, such as W/mK."""
+        text, said = self.text.text, re.escape(unit)
+        after = re.compile(rf"[\s~]?{said}(?!\w)").match(text, place.end)
+        return bool(after or re.search(rf"[\s~\d]{said}\Z", text[place.start : place.end]))
 
     def number(self, place: grounding.Evidence) -> Quantity:
         """Read the number at a place, once for its value, its unit and its being one. Raises NotANumber."""
@@ -167,6 +267,13 @@ class _Deriver:
         if at not in self._numbers:
             self._numbers[at] = parse_at(self.text.text, *at)
         return self._numbers[at]
+
+    def confidence(self, kind: str, ordinal: int, said: list[str]) -> float | None:
+        """Return the confidence of the claim that these values of a reply say; of lists within lists it is None."""
+        certainty = self._sure.together(said) if self._sure and "[" not in kind else None
+        if certainty is not None:
+            self.into.certainties[kind, ordinal] = certainty
+        return confidence(certainty, kind, self._calibration)
 
     def find(self, shape: FieldShape, quote: str) -> grounding.Evidence | None:
         return self.text.find(quote, kind="number" if shape.kind == "number" else "text", case=shape.any_case)

@@ -16,6 +16,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from extract import __version__
+from extract.commands import alias as alias_commands
+from extract.commands import check as check_command
+from extract.commands import diff as diff_command
+from extract.commands import evaluate as evaluate_command
+from extract.commands import merge as merge_command
+from extract.commands import report as report_command
+from extract.commands import schema as schema_commands
+from extract.commands import serve as serve_command
+from extract.commands import train as train_command
 from extract.console import (
     DEFAULT_DB,
     INCOMPLETE,
@@ -29,7 +38,6 @@ from extract.console import (
 )
 from extract.errors import BudgetReached, SettingsError
 from extract.settings import LOCAL, MODES
-from store.text import visible
 
 if TYPE_CHECKING:
     from extract.job import Prepared
@@ -42,6 +50,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn paper abstracts into a database of claims, each tied to the characters that say it.",
 )
+GOLD = "gold"
+"""What `export` takes for the reviewed papers; no view is called so."""
 _COLUMN = 12
 """Characters that a table's column needs to be read when it is folded; where they don't have them, lines are long."""
 # click's, which typer brings along under different names from version to version.
@@ -89,6 +99,9 @@ def run(
     reasks: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Ask again for a bad reply so often: 2.")
     ] = None,
+    logprobs: Annotated[
+        bool, typer.Option("--logprobs", help="Ask how likely each token was, for the claims' confidence.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask for at most so many records.")] = None,
     rpm: Annotated[float | None, typer.Option(metavar="N", min=0.01, help="At most so many calls a minute.")] = None,
     tpm: Annotated[float | None, typer.Option(metavar="N", min=1, help="At most so many tokens a minute.")] = None,
@@ -97,6 +110,18 @@ def run(
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Stop before a call that could use more in all.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="process, or ray: many processes or machines.")
+    ] = "process",
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDR", help="With ray: a cluster's address, or auto; else this machine.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="With ray: processes that ask, of which each has one core.")
+    ] = None,
+    parts: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="With ray: where workers write, also s3://...; kept if named.")
     ] = None,
     prices: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A price table (TOML) in place of the shipped one.")
@@ -118,12 +143,19 @@ def run(
     What is done already, by the same schema, prompt and model, is not asked again.
     """
     from extract import job, report, settings
+    from extract.distributed.cluster import Cluster
     from extract.readers import Columns
 
     if mode is not None and mode not in MODES:
         raise SettingsError(f"unknown --mode {mode!r}; expected one of {', '.join(MODES)}")
     if retry_failed and fresh:
         raise SettingsError("--retry-failed and --fresh exclude each other; give one of them")
+    if engine not in ("process", "ray"):
+        raise SettingsError(f"unknown --engine {engine!r}; expected process or ray")
+    if engine == "process" and (told := {"address": address, "workers": workers, "parts": parts}.items()):
+        for name, value in told:
+            if value is not None:
+                raise SettingsError(f"--{name} goes with --engine ray; give that too")
     request = job.Request(
         inputs=tuple(inputs),
         db=db,
@@ -134,6 +166,7 @@ def run(
         mode=mode,
         temperature=temperature,
         reasks=reasks,
+        logprobs=logprobs,
         limits=settings.Limits(rpm=rpm, tpm=tpm, max_cost=max_cost, max_tokens=max_tokens),
         concurrency=concurrency,
         patience=settings.Patience(timeout_s=timeout),
@@ -142,6 +175,7 @@ def run(
         limit=limit,
         columns=Columns(text_column, id_column, title_column),
         strict=strict,
+        cluster=Cluster(address, workers, parts) if engine == "ray" else None,
     )
     prepared = job.prepare(request)
     if dry_run:
@@ -208,6 +242,9 @@ def sql(
     """Ask the database a question in SQL.
 
     It only reads, has no access to files or the network, and works while a run goes on.
+
+    Views: papers, datasets, baselines, headline_numbers, claims and more. Macros: leaderboard('nuScenes', 'mAP'),
+    history('nuScenes', 'mAP'), beats(), conflicts(), canonical('CIFAR 10'), canonical_metric('Acc@1').
     """
     from store.formats import FORMATS, format_rows
     from store.query import run_query
@@ -226,7 +263,9 @@ def sql(
 @app.command()
 @reporting_errors
 def export(
-    what: Annotated[str, typer.Argument(metavar="VIEW|SELECT", help="A view or table, or a SELECT.")],
+    what: Annotated[
+        str, typer.Argument(metavar="VIEW|SELECT|gold", help="A view or table, a SELECT, or what was reviewed.")
+    ],
     to: Annotated[
         str, typer.Option("--to", metavar="FILE", help="The suffix tells the format; '-' is standard output, as CSV.")
     ],
@@ -243,10 +282,17 @@ def export(
 
     The suffixes are .csv, .tsv, .jsonl, .parquet, .xlsx, .md (Markdown), .tex (LaTeX) and .bib (BibTeX). A text that
     begins as a formula does gets an apostrophe before it with --for-spreadsheets, and the file a byte order mark.
+    The word gold stands for the reviewed papers as eval and train read them, in JSON lines.
     """
     from store.export import EXPORT_FORMATS
     from store.export import export as write
 
+    if what.strip().lower() == GOLD:
+        from extract.review.gold import export_gold
+
+        count = export_gold(db, to, force=force, format=format)
+        say(f"{count:,} reviewed {'abstract' if count == 1 else 'abstracts'} written to {to}")
+        return
     if format is not None and format not in EXPORT_FORMATS:
         raise SettingsError(f"unknown --format {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
     rows = write(db, what, to, force=force, format=format, for_spreadsheets=for_spreadsheets)
@@ -286,38 +332,6 @@ def doctor(
     examine(model, base_url, functools.partial(print, flush=True))
 
 
-@app.command("eval")
-@reporting_errors
-def evaluate(
-    gold: Annotated[Path, typer.Argument(metavar="GOLD.jsonl", help="Annotated abstracts, one JSON object a line.")],
-    db: Db = DEFAULT_DB,
-    runs: Annotated[
-        list[str] | None,
-        typer.Option("--run", metavar="RUN", help="A run, or the start of its id; may be given again."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, with each miss.")] = False,
-    show_misses: Annotated[bool, typer.Option("--misses", help="List each miss too.")] = False,
-) -> None:
-    """Measure claims against gold: precision, recall, F1.
-
-    For each field, by the latest outcomes unless a run is named.
-    """
-    import json
-
-    from extract.evaluate import LATEST, as_rows, misses, table
-    from extract.evaluate import evaluate as measure
-
-    evaluations = measure(db, gold, runs or (LATEST,))
-    if as_json:
-        print(json.dumps(as_rows(evaluations), ensure_ascii=False))
-        return
-    for line in table(evaluations):
-        print(line)
-    if show_misses:
-        for line in misses(evaluations):
-            print(visible(line))
-
-
 @app.command()
 @reporting_errors
 def rederive(
@@ -333,6 +347,17 @@ def rederive(
 
     done = again(Store(db), schema)
     say(f"{done.read:,} replies read again: {done.changed:,} records changed, {done.unfit:,} no longer fit the schema")
+
+
+alias_commands.add_to(app)
+diff_command.add_to(app)
+merge_command.add_to(app)
+check_command.add_to(app)
+report_command.add_to(app)
+schema_commands.add_to(app)
+evaluate_command.add_to(app)
+train_command.add_to(app)
+serve_command.add_to(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -23,14 +23,15 @@ from openai.types.chat.chat_completion_message_function_tool_call import Functio
 
 from extract.budget import Budget, Hold
 from extract.claims import Derived
-from extract.completions import is_whole, said_in, usage_of
-from extract.conversation import CURRENT, Conversation, FirstReply, response_model, unwrapped
+from extract.completions import is_whole, logprobs_of, said_in, usage_of
+from extract.conversation import CURRENT, Conversation, FirstReply, response_model
 from extract.errors import CallError, ClaimbaseError, FatalError
 from extract.failures import failure_of, nothing_answered, shortened, status_failure, unsupported_parameter
 from extract.first_request import FirstRequest
 from extract.limiter import Limiter, Slot
 from extract.recipe import Recipe
 from extract.redaction import Secrets
+from extract.replies import unwrapped
 from extract.retry import Tries, retrying
 from extract.server import Server, answer_in
 from extract.settings import Endpoint, Patience
@@ -89,6 +90,8 @@ class Client:
         self._parameters: dict[str, Any] = {"model": recipe.asking.model, "max_tokens": recipe.asking.reply_tokens}
         if recipe.asking.temperature is not None:
             self._parameters["temperature"] = recipe.asking.temperature
+        if recipe.asking.logprobs:
+            self._parameters["logprobs"] = True
         self._first = FirstRequest(recipe, mode, self._reply_model, self._parameters)
 
     async def ask(self, conversation: Conversation) -> Derived:
@@ -266,6 +269,7 @@ class Client:
                 cached_tokens=cached,
                 completion_tokens=reply,
                 cost_usd=self._cost(begun.hold, error, (prompt, cached, reply)),
+                logprobs=logprobs_of(completion),
             )
         )
 
@@ -284,11 +288,11 @@ class Client:
         """Ask for the schema to be enforced, which instructor doesn't; leave out what only instructor needs."""
         mode = self.recipe.asking.mode
         if mode == "json_schema":
-            request["response_format"]["json_schema"]["strict"] = True
+            request["response_format"]["json_schema"]["strict"] = self.recipe.strict
             request["response_format"]["json_schema"]["schema"] = self.recipe.sent
         elif mode == "tools":
             function = request["tools"][0]["function"]
-            request["tools"] = [{"type": "function", "function": {**function, "strict": True}}]
+            request["tools"] = [{"type": "function", "function": {**function, "strict": self.recipe.strict}}]
         return request
 
     def _named(self, request: Mapping[str, Any]) -> dict[str, Any]:

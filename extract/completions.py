@@ -4,6 +4,7 @@ The client builds its types from whatever JSON came, unchecked, so nothing here 
 """
 
 from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
+from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 
 
 def is_whole(completion: object) -> bool:
@@ -34,3 +35,16 @@ def usage_of(completion: ChatCompletion | None) -> tuple[int | None, int | None,
     counts = (usage.prompt_tokens, details.cached_tokens if details else None, usage.completion_tokens)
     prompt, cached, reply = (n if isinstance(n, int) else None for n in counts)  # the client doesn't check types
     return prompt, cached, reply
+
+
+def logprobs_of(completion: ChatCompletion | None) -> str | None:
+    """Return how likely each token was, as `store.rows.Attempt.logprobs` is written; None where it doesn't say."""
+    said = completion.choices[0].logprobs if completion else None
+    tokens = said.content if said else None
+    if not isinstance(tokens, list):
+        return None
+    known = [(t.token, t.bytes, t.logprob) for t in tokens if isinstance(t, ChatCompletionTokenLogprob)]
+    if not known or any(not isinstance(logprob, float | int) for _, _, logprob in known):
+        return None
+    lengths = (len(inner if isinstance(inner, list) else str(token).encode()) for token, inner, _ in known)
+    return " ".join(f"{n}:{logprob:.4g}" for n, (_, _, logprob) in zip(lengths, known, strict=True))

@@ -5,7 +5,6 @@ reply to the conversation of the record at hand (a context variable: each record
 against the schema and the text, and either accepts it or says in a few short lines what to ask again for.
 """
 
-import re
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,23 +13,21 @@ from typing import Any
 from instructor.core.exceptions import ResponseParsingError
 from instructor.processing.function_calls import ResponseSchema
 from openai.types.chat import ChatCompletion
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from extract.certainty import Certainties
 from extract.claims import Derived, derive
 from extract.errors import ClaimbaseError, Kind
 from extract.failures import shortened
 from extract.grounding import GroundedText
 from extract.recipe import Recipe
+from extract.replies import ReplyUnfit, read_reply
 from store.rows import Attempt, Record
 
 CURRENT: ContextVar["Conversation"] = ContextVar("conversation")
 
 _FAULTS = 8
 """Faults listed in a re-ask; the history grows with each one, and a model mends a few at a time."""
-
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -77,10 +74,11 @@ class Conversation:
             raise self.first.error
         self.replies += 1
         try:
-            answer = self.recipe.schema.model.model_validate_json(unwrapped(reply))
-        except ValidationError as e:
-            raise self._rejected(faults_of(e)) from None
-        derived = derive(self.recipe.schema.fields, answer, self.text)
+            answer = read_reply(self.recipe.schema.model, reply)
+            sure = Certainties.of(reply, self.attempts[-1].logprobs) if self.attempts else None
+            derived = derive(self.recipe.schema.fields, answer, self.text, sure, dict(self.recipe.asking.calibration))
+        except ReplyUnfit as e:
+            raise self._rejected(e.faults) from None
         if self.best is None or len(derived.faults) <= len(self.best.faults):
             self.best, self._best_attempt = derived, len(self.attempts) - 1
         if derived.faults and self.replies <= self.recipe.asking.reasks:
@@ -123,24 +121,3 @@ def response_model(recipe: Recipe) -> type[BaseModel]:
 
     Reply.__name__ = recipe.schema.model.__name__
     return Reply
-
-
-def unwrapped(reply: str) -> str:
-    """Take off a reply what is around its JSON: a model's thinking, a code fence, sentences before and after.
-
-    instructor's JSON modes take off none of it.
-    """
-    bare = _THINKING.sub("", reply, count=1)
-    fenced = _FENCE.match(bare)
-    if fenced:
-        return fenced[1]
-    braced = _OBJECT.search(bare)
-    return braced[0] if braced else bare
-
-
-def faults_of(error: ValidationError) -> list[str]:
-    """Say what Pydantic found, a short line a fault, without its links to documentation."""
-    return [
-        f"{'.'.join(str(p) for p in fault['loc']) or 'reply'}: {shortened(fault['msg'])}"
-        for fault in error.errors(include_url=False, include_context=False, include_input=False)
-    ]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from extract.errors import CallError, FatalError, MistakeError, SettingsError
 from extract.report import way_out
-from extract.settings import LOCAL, Endpoint, Mode, openai_endpoint
+from extract.settings import LOCAL, Endpoint, Mode, is_local, openai_endpoint
 
 ENFORCED = "enforced"
 _PROBED: tuple[Mode, ...] = ("json_schema", "tools")
@@ -36,13 +36,14 @@ def examine(model: str, base_url: str | None, say: Callable[[str], None]) -> Non
 
 
 def _endpoint(model: str, base_url: str | None) -> AbstractContextManager[Endpoint]:
-    if model != LOCAL:
+    if not is_local(model):
         return nullcontext(openai_endpoint(base_url))
     if base_url:
         raise SettingsError(f"--base-url goes with a model served there; --model {LOCAL} is the embedded one")
+    from extract.adapters import adapter_of
     from extract.local import embedded_model
 
-    return embedded_model(servers=1)
+    return embedded_model(adapter_of(model), servers=1)
 
 
 async def _examine(endpoint: Endpoint, model: str, say: Callable[[str], None]) -> None:
@@ -51,11 +52,11 @@ async def _examine(endpoint: Endpoint, model: str, say: Callable[[str], None]) -
     client = openai.AsyncOpenAI(base_url=endpoint.base_urls[0], api_key=endpoint.api_key, max_retries=0, timeout=60)
     found: dict[Mode, str] = {}
     try:
-        for mode in _PROBED[:1] if model == LOCAL else _PROBED:
+        for mode in _PROBED[:1] if is_local(model) else _PROBED:
             started = time.perf_counter()
             found[mode] = await _probe(client, model, mode)
             if len(found) == 1:
-                say(f"endpoint     {'embedded' if model == LOCAL else endpoint.shown}")
+                say(f"endpoint     {'embedded' if is_local(model) else endpoint.shown}")
                 say(f"model        {model}")
             say(f"{mode:<11}  {found[mode]} ({(time.perf_counter() - started) * 1000:.0f} ms)")
     except (CallError, FatalError) as e:
@@ -63,7 +64,7 @@ async def _examine(endpoint: Endpoint, model: str, say: Callable[[str], None]) -
         raise MistakeError(f"{model!r} at {endpoint.shown} can't be used: {words}{way_out(e)}") from None
     finally:
         await client.close()
-    if model == LOCAL:
+    if is_local(model):
         return
     best: Mode = next((mode for mode, said in found.items() if said == ENFORCED), "json")
     say(f"use          --mode {best}" + ("" if best in found else " (replies are checked, and asked again where bad)"))

@@ -7,7 +7,7 @@ from typing import Any
 from extract.budget import PRICES, load_prices, price_of
 from extract.job import Prepared
 from extract.selection import Selection
-from extract.settings import LOCAL
+from extract.settings import is_local
 from extract.tally import Tally
 
 _CHARS_A_TOKEN = 4.0
@@ -38,7 +38,7 @@ def estimate(prepared: Prepared) -> Estimate:
     request, recipe = prepared.request, prepared.recipe
     tally = Tally()
     selection = Selection(prepared.store, recipe.hash, request.ask, request.limit, tally)
-    local = request.model == LOCAL  # it is held to the schema by a grammar: no token of that is read
+    local = is_local(request.model)  # it is held to the schema by a grammar: no token of that is read
     static = sum(len(m["content"]) for m in recipe.prompt.messages("")) + (0 if local else len(json.dumps(recipe.sent)))
     records = characters = 0
     for chunk in selection.chunks(prepared.records):

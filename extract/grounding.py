@@ -195,10 +195,24 @@ class _NumberTest:
         return said.unit in ("", "count", unit, read.unit) or (said.unit == "%" and unit == "pp")
 
 
-def nearest(quote: str, grounded: GroundedText, start: int, end: int, case: bool = False) -> Evidence | None:
-    """The place of a metric, dataset or baseline that is nearest to `start:end`, the place of its claim's number."""
+def nearest(
+    quote: str,
+    grounded: GroundedText,
+    start: int,
+    end: int,
+    *,
+    kind: Kind = "text",
+    case: bool = False,
+    taken: Sequence[Evidence] = (),
+) -> Evidence | None:
+    """The place of a metric, dataset or baseline that is nearest to `start:end`, the place of its claim's number.
+
+    Of a second number of that claim (`kind`) it is one that isn't `taken` by another, if there is one.
+    """
     number = Evidence(start, end, "exact")
-    return min(grounded.find_all(quote, case=case), key=lambda place: grounded.distance(place, number), default=None)
+    places = grounded.find_all(quote, kind=kind, case=case)
+    free = [place for place in places if not any(p.start < place.end and place.start < p.end for p in taken)]
+    return min(free or places, key=lambda place: grounded.distance(place, number), default=None)
 
 
 def place_numbers(items: Sequence[NumberClaim], grounded: GroundedText) -> list[Evidence | None]:

@@ -14,16 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from extract import __version__
+from extract.adapters import adapter_of
 from extract.budget import PRICES, Budget, Price, load_prices, price_of
+from extract.distributed import cluster
+from extract.distributed.cluster import Cluster
 from extract.errors import SettingsError
 from extract.readers import Columns, Notices, check_inputs, read
 from extract.readers.inputs import Source
 from extract.recipe import Recipe, make_recipe
 from extract.runner import Ended, Job, Runner
 from extract.selection import Ask
-from extract.settings import LOCAL, Asking, Endpoint, Limits, Mode, Patience, openai_endpoint
+from extract.settings import LOCAL, Asking, Endpoint, Limits, Mode, Patience, is_local, openai_endpoint
 from extract.tally import Tally
 from store.db import Store
+from store.journal import Begun
 from store.rows import Outcome, Prompt, Record, Run, Schema
 
 _COUNTED_BYTES = 200_000_000
@@ -43,6 +47,7 @@ class Request:
     mode: Mode | None = None
     temperature: float | None = None
     reasks: int | None = None
+    logprobs: bool = False
     limits: Limits = field(default_factory=Limits)
     concurrency: int | None = None
     patience: Patience = field(default_factory=Patience)
@@ -51,6 +56,8 @@ class Request:
     limit: int | None = None
     columns: Columns = field(default_factory=Columns)
     strict: bool = False
+    cluster: Cluster | None = None
+    """Where to run on Ray; None: in this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,8 @@ class Prepared:
 
         Raises MistakeError for an endpoint that can't be used, and KeyboardInterrupt when it is told twice to end.
         """
-        with self._endpoint() as endpoint:
+        where = self.request.cluster
+        with cluster.connected(where) if where else nullcontext(), self._endpoint() as endpoint:
             try:
                 return asyncio.run(_run(self, endpoint, watch))
             except asyncio.CancelledError:
@@ -96,19 +104,23 @@ class Prepared:
         return sum(1 for _ in read(request.inputs, request.columns, Notices(strict=request.strict)))
 
     def _endpoint(self) -> AbstractContextManager[Endpoint]:
-        if self.request.model == LOCAL:
+        if is_local(self.request.model):
             from extract.local import embedded_model
 
-            return embedded_model()
+            return embedded_model(adapter_of(self.request.model))
         return nullcontext(openai_endpoint(self.request.base_url))
 
 
 def prepare(request: Request) -> Prepared:
     """Check inputs, database, schema, prompt, model and budget. Raises one-line errors; makes and calls nothing."""
+    if request.cluster is not None:
+        cluster.check(request.model)
     sources = check_inputs(request.inputs, request.columns)
     store = _usable(Store(request.db))
     recipe = make_recipe(request.schema, request.prompt, _asking(request))
-    if request.model != LOCAL:
+    if is_local(request.model):
+        _check_adapter(request.model, recipe)
+    else:
         openai_endpoint(request.base_url)
     Budget(request.limits, _price(request), request.model)
     notices = Notices(strict=request.strict)
@@ -119,24 +131,35 @@ def prepare(request: Request) -> Prepared:
     return prepared
 
 
+def _check_adapter(model: str, recipe: Recipe) -> None:
+    """Raise SettingsError where a folder's adapter was trained on another schema: its answers would mean nothing."""
+    adapter = adapter_of(model)
+    if not adapter.shipped and adapter.schema_hash != recipe.schema.hash:
+        raise SettingsError(
+            f"--model {model} was trained on schema {adapter.schema!r} ({adapter.schema_hash}), which "
+            f"{recipe.schema.name!r} ({recipe.schema.hash}) is not; name that one with --schema, or train anew"
+        )
+
+
 def _asking(request: Request) -> Asking:
     """Return how the model is asked: as it is best for the embedded one, as told for others."""
-    if request.model == LOCAL:
-        from extract.local import ASKING
+    if is_local(request.model):
+        from extract.local import asking_for
 
         if request.base_url:
-            raise SettingsError(f"--base-url goes with a model served there; --model {LOCAL} is the embedded one")
+            raise SettingsError(f"--base-url goes with a model served there; --model {request.model} is embedded")
         if any(told is not None for told in (request.mode, request.temperature, request.reasks)):
             raise SettingsError(
-                f"--model {LOCAL} is asked in one way only; --mode, --temperature and --reasks go with other models"
+                f"--model {request.model} is asked in one way only; --mode, --temperature and --reasks go with others"
             )
-        return ASKING
+        return asking_for(adapter_of(request.model))
     usual = Asking(request.model)
     return replace(
         usual,
         mode=request.mode or usual.mode,
         temperature=usual.temperature if request.temperature is None else request.temperature,
         reasks=usual.reasks if request.reasks is None else request.reasks,
+        logprobs=request.logprobs,
     )
 
 
@@ -156,6 +179,8 @@ def _usable(store: Store) -> Store:
 
 
 async def _run(prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
+    if prepared.request.cluster is not None:
+        return await _run_on(prepared.request.cluster, prepared, endpoint, watch)
     from extract.client import Client
     from extract.extractor import Extractor
     from extract.limiter import Limiter
@@ -175,10 +200,37 @@ async def _run(prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
         await client.close()
 
 
+async def _run_on(where: Cluster, prepared: Prepared, endpoint: Endpoint, watch: Watch) -> Ended:
+    """Run over the workers of a cluster, to which this process is connected."""
+    from extract.distributed.dataset import records_of
+    from extract.distributed.engine import Driver
+    from extract.distributed.plan import Plan, own_files
+
+    request, limits, stopping = prepared.request, _limits(prepared.request), asyncio.Event()
+    job = _job(prepared, endpoint, limits)
+    plan = Plan(
+        begun=Begun(job.run, job.schema, job.prompt),
+        asking=prepared.recipe.asking,
+        schema=request.schema,
+        prompt=request.prompt,
+        files=own_files(request.schema, request.prompt),
+        endpoint=endpoint,
+        limits=limits,
+        price=_price(request),
+        patience=request.patience,
+        parts=where.parts or f"{request.db.absolute()}.parts",
+        workers=cluster.worker_count(where, limits.concurrency),
+    )
+    driver = Driver(job, plan, prepared.store, stopping, watch.outcome, keep_parts=where.parts is not None)
+    watch.begun(prepared.count, driver.tally)
+    _heed_signals(stopping, watch)
+    return await driver.run(records_of(prepared.sources, request.columns, prepared.notices, prepared.records))
+
+
 def _limits(request: Request) -> Limits:
     """Return the limits with the concurrency that fits the model, unless told."""
     concurrency = request.concurrency
-    if concurrency is None and request.model == LOCAL:
+    if concurrency is None and is_local(request.model):
         from extract.local import server_count
 
         concurrency = server_count()
@@ -217,11 +269,13 @@ def _job(prepared: Prepared, endpoint: Endpoint, limits: Limits) -> Job:
         "ask": request.ask,
         "limit": request.limit,
     }
+    if request.cluster is not None:
+        settings["cluster"] = asdict(request.cluster)
     run = Run(
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
         started_at=now,
         model=request.model,
-        endpoint="embedded" if request.model == LOCAL else endpoint.shown,
+        endpoint="embedded" if is_local(request.model) else endpoint.shown,
         schema_hash=recipe.schema.hash,
         prompt_hash=recipe.prompt.hash,
         recipe=recipe.hash,

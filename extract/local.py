@@ -20,23 +20,39 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from extract.adapters import Adapter
 from extract.errors import SettingsError
 from extract.settings import LOCAL, Asking, Endpoint, cache_folder
 
-ADAPTER = Path(__file__).parent / "embedded" / "adapter.gguf"
 MOST_SERVERS = 4
 """Servers in the child, one a core up to this: each takes 150 MB beside the weights, which they share."""
-ASKING = Asking(LOCAL, mode="json_schema", temperature=0.0, reply_tokens=2048, bounded=True, reasks=0)
-"""A small model repeats its answer when it is asked again, and the grammar keeps it to the schema: no re-asks."""
-
 _START_S = 120.0
 _STOP_S = 10.0
 _BLOCK = 1 << 20
 
 
+def asking_for(adapter: Adapter) -> Asking:
+    """Return how the embedded model is asked.
+
+    A small model repeats its answer when it is asked again, and the grammar keeps it to the schema: no re-asks.
+    """
+    return Asking(
+        LOCAL,
+        mode="json_schema",
+        temperature=0.0,
+        reply_tokens=2048,
+        bounded=True,
+        reasks=0,
+        adapter=adapter.digest,
+        trained_on=adapter.schema_hash,
+        logprobs=True,
+        calibration=adapter.calibration,
+    )
+
+
 @contextlib.contextmanager
-def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
-    """Run the embedded model's servers while the block runs; yields their endpoint.
+def embedded_model(adapter: Adapter, servers: int | None = None) -> Iterator[Endpoint]:
+    """Run the embedded model's servers, with an adapter, while the block runs; yields their endpoint.
 
     Each works with one thread on one abstract at a time: llama.cpp's threads wait for each other by spinning, so that
     two threads on a busy machine take four times the processor time of one (measured: 217 s against 57 s).
@@ -48,7 +64,7 @@ def embedded_model(servers: int | None = None) -> Iterator[Endpoint]:
     key = secrets.token_urlsafe(32)
     settings = {
         "weights": str(weights),
-        "adapter": str(ADAPTER),
+        "adapter": str(adapter.path),
         "key": key,
         "servers": servers or server_count(),
     }

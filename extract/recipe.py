@@ -10,16 +10,19 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
-
+from extract.adapters import TRAINED_PROMPT
 from extract.claims import derive
 from extract.grounding import GroundedText
-from extract.settings import LOCAL, Asking
+from extract.replies import ReplyUnfit, read_reply
+from extract.settings import Asking
 from prompts.loader import Prompt, PromptError, load_prompt, shipped
 from schemas.describe import describe
 from schemas.registry import LoadedSchema, load_schema
 from schemas.sent import Bounds, sent_schema
+from schemas.strict import refusals
 
+_NO_PART = frozenset(("reasks", "logprobs", "trained_on", "calibration"))
+"""Parameters that leave the answer as it is."""
 BOUNDS = Bounds(items=24, characters=200)
 """Of a bounded schema. Beyond the longest list (22) and string (120) of the annotated abstracts."""
 
@@ -38,9 +41,14 @@ class Recipe:
         return sent_schema(self.schema.model, BOUNDS if self.asking.bounded else None)
 
     @cached_property
+    def strict(self) -> bool:
+        """Can an endpoint be told to hold the model to it? Else it is advice, and the reply is checked all the same."""
+        return not refusals(self.sent)
+
+    @cached_property
     def hash(self) -> str:
-        """A hash of schema, prompt, model and parameters; how often a bad reply is asked again is no part of it."""
-        parameters = {k: v for k, v in asdict(self.asking).items() if k != "reasks"}
+        """A hash of schema, prompt, model and parameters: of what makes an answer what it is, and nothing else."""
+        parameters = {k: v for k, v in asdict(self.asking).items() if k not in _NO_PART and v != ""}
         whole = json.dumps([self.schema.hash, self.prompt.hash, parameters, self.sent], sort_keys=True)
         return f"q1-{hashlib.sha256(whole.encode()).hexdigest()[:20]}"
 
@@ -52,8 +60,8 @@ def make_recipe(schema: str, prompt: str | None, asking: Asking) -> Recipe:
     on, for a user's schema the general one. Raises SchemaError or PromptError, one line each.
     """
     loaded = load_schema(schema)
-    local = [f"{loaded.name}-{LOCAL}"] if asking.model == LOCAL else []
-    name = prompt or next(n for n in [*local, loaded.name, "any"] if n in shipped())
+    own = TRAINED_PROMPT if asking.trained_on == loaded.hash else loaded.name
+    name = prompt or (own if own in shipped() else "any")
     recipe = Recipe(loaded, load_prompt(name, describe(loaded.fields)), asking)
     _check_examples(recipe)
     return recipe
@@ -64,13 +72,9 @@ def _check_examples(recipe: Recipe) -> None:
     for n, example in enumerate(recipe.prompt.examples, 1):
         where = f"prompt {recipe.prompt.name!r}, example {n}"
         try:
-            reply = recipe.schema.model.model_validate_json(example.reply)
-        except ValidationError as e:
-            first = e.errors(include_url=False)[0]
-            place = ".".join(str(p) for p in first["loc"])
-            raise PromptError(
-                f"{where}: its reply is not of schema {recipe.schema.name!r}: {place}: {first['msg']}"
-            ) from e
-        faults = derive(recipe.schema.fields, reply, GroundedText(example.abstract)).faults
+            reply = read_reply(recipe.schema.model, example.reply)
+            faults = derive(recipe.schema.fields, reply, GroundedText(example.abstract)).faults
+        except ReplyUnfit as e:
+            raise PromptError(f"{where}: its reply is not of schema {recipe.schema.name!r}: {e.faults[0]}") from e
         if faults:
             raise PromptError(f"{where}: {faults[0]}")

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
+from extract.certainty import Calibration, Certainties
 from extract.claims import derive
-from extract.conversation import unwrapped
 from extract.errors import MistakeError
 from extract.grounding import GroundedText
+from extract.replies import ReplyUnfit, read_reply
 from schemas.registry import LoadedSchema, load_schema
 from store.db import Store
 from store.query import run_query
@@ -64,10 +63,11 @@ def rederive(store: Store, schema: str) -> Rederived:
 def _rederive(store: Store, schema: LoadedSchema, batch: Sequence[Reply], done: Rederived) -> None:
     """Derive a batch again and write what differs, a transaction a run."""
     stored = _stored(store, batch)
+    calibrations = _calibrations(store, batch)
     changed: defaultdict[str, list[Outcome]] = defaultdict(list)
     for reply in batch:
         done.read += 1
-        outcome = _derived(schema, reply)
+        outcome = _derived(schema, reply, calibrations[reply.run_id])
         if outcome is None:
             done.unfit += 1
         elif _as_stored(outcome) != stored[reply.run_id, reply.record_id]:
@@ -77,15 +77,23 @@ def _rederive(store: Store, schema: LoadedSchema, batch: Sequence[Reply], done: 
         store.replace_claims(run_id, outcomes)
 
 
-def _derived(schema: LoadedSchema, reply: Reply) -> Outcome | None:
+def _derived(schema: LoadedSchema, reply: Reply, calibration: Calibration) -> Outcome | None:
     """Return what a reply comes to now, or None where the schema refuses it."""
     try:
-        answer = schema.model.model_validate_json(unwrapped(reply.reply))
-    except ValidationError:
+        answer = read_reply(schema.model, reply.reply)
+        sure = Certainties.of(reply.reply, reply.logprobs)
+        derived = derive(schema.fields, answer, GroundedText(reply.text), sure, calibration)
+    except ReplyUnfit:
         return None
-    derived = derive(schema.fields, answer, GroundedText(reply.text))
     value = json.dumps(derived.value, ensure_ascii=False, separators=(",", ":"))
     return Outcome(reply.record_id, "done", None, None, value, datetime.now(UTC), (), tuple(derived.evidence))
+
+
+def _calibrations(store: Store, batch: Iterable[Reply]) -> dict[str, Calibration]:
+    """Look up what makes a confidence of token probabilities in each run: it goes with the model that was asked."""
+    runs = ", ".join(sorted({literal(reply.run_id) for reply in batch}))
+    query = f"SELECT run_id, settings->'$.asking.calibration' FROM runs WHERE run_id IN ({runs})"  # noqa: S608
+    return {run: dict(json.loads(said) if said else ()) for run, said in run_query(store.path, query).rows}
 
 
 def _as_stored(outcome: Outcome) -> Stored:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from extract.errors import ClaimbaseError, RunInterrupted
 from extract.extractor import Extractor
-from extract.selection import Ask, Selection
+from extract.selection import FOUND_AGAIN_AT, Ask, Selection
 from extract.tally import Tally
 from store.db import Store
 from store.errors import DatabaseBusy, StoreError
@@ -25,8 +25,6 @@ _SAVE_EVERY_S = 1.0
 """A save takes some 40 ms, and keeps others out of the database for so long."""
 _SAVE_AT = 1_000
 """So many outcomes are saved before their time."""
-_FOUND_AGAIN_AT = 20_000
-"""So many further places of records are kept in one go."""
 _BUSY_TRIES = 10
 """Saves given up in a row because others held the database (each after the store's own wait) before the run stops."""
 
@@ -39,6 +37,13 @@ class Ended:
     status: RunStatus
     tally: Tally
     error: Exception | None = None
+
+
+def status_of(error: Exception | None, stopping: asyncio.Event) -> RunStatus:
+    """Return how a run ended, by what ended it early and whether it was told to stop."""
+    if error is None:
+        return "interrupted" if stopping.is_set() else "finished"
+    return "interrupted" if isinstance(error, RunInterrupted) else "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class Runner:
         await self._finish()
         if fault:
             raise fault
-        return Ended(self.job.run.run_id, self._status(), self.tally, self._error)
+        return Ended(self.job.run.run_id, status_of(self._error, self.stopping), self.tally, self._error)
 
     async def _work_on(self, records: Iterable[Record]) -> None:
         """Feed the workers until there are no more records, or the run is stopping."""
@@ -112,7 +117,7 @@ class Runner:
             while not self.stopping.is_set() and (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
                 for record in chunk:
                     await self._ready.put(record)
-                await self._keep_places(_FOUND_AGAIN_AT)
+                await asyncio.to_thread(self.selection.keep_places, FOUND_AGAIN_AT)
         except (ClaimbaseError, StoreError) as e:
             self._stop(e)
         for _ in range(self.job.concurrency):
@@ -184,23 +189,16 @@ class Runner:
             self._has_run = True
         self.store.save(self.job.run.run_id, [record for record, _ in batch], [outcome for _, outcome in batch])
 
-    async def _keep_places(self, at: int) -> None:
-        """Keep where records were found that are not asked (again), once there are as many as `at`."""
-        found, known = self.selection.found_again, self.store.path.exists()
-        if len(found) >= at and found and known:
-            await asyncio.to_thread(self.store.add_sources, found[:])
-            found.clear()
-
-    def _status(self) -> RunStatus:
-        if self._error is None:
-            return "interrupted" if self.stopping.is_set() else "finished"
-        return "interrupted" if isinstance(self._error, RunInterrupted) else "stopped"
-
     async def _finish(self) -> None:
         """Write down how the run ended, if it has a row at all."""
         try:
-            await self._keep_places(0)
+            await asyncio.to_thread(self.selection.keep_places, 0)
             if self._has_run:
-                await asyncio.to_thread(self.store.end_run, self.job.run.run_id, self._status(), datetime.now(UTC))
+                await asyncio.to_thread(
+                    self.store.end_run,
+                    self.job.run.run_id,
+                    status_of(self._error, self.stopping),
+                    datetime.now(UTC),
+                )
         except StoreError as e:
             self._error = self._error or e

@@ -51,6 +51,9 @@ class Count:
         """Is there nothing wrong and nothing missed?"""
         return self.wrong == self.missed == 0
 
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.right + other.right, self.wrong + other.wrong, self.missed + other.missed)
+
 
 @dataclass(frozen=True, slots=True)
 class Miss:
@@ -65,30 +68,37 @@ class Miss:
 
 @dataclass(slots=True)
 class Scored:
-    """An abstract's counts by field, and each miss."""
+    """An abstract's counts by field, and each miss. It is wholly right if all `decisive` fields are."""
 
     name: str
     counts: dict[str, Count] = field(default_factory=dict)
     misses: list[Miss] = field(default_factory=list)
+    decisive: Sequence[str] = WHOLE
+    record_id: str = ""
+    confidences: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Of each claim that has one, its confidence."""
+    judged: dict[tuple[str, int], bool] = field(default_factory=dict)
+    """Of each claim, by the path of its list and its place there, whether it is right; ("", 0): the plain fields."""
 
     @property
     def whole(self) -> bool:
-        """Are task, method, datasets and the numbers' values and units all right?"""
-        return all(self.counts[name].perfect for name in WHOLE)
+        """Are all decisive fields right?"""
+        return all(self.counts[name].perfect for name in self.decisive)
 
 
 def score(gold: GoldRow, value: Mapping[str, Any]) -> Scored:
     """Score the claims (`outcomes.value` of the schema `paper`) of an abstract."""
     scored = Scored(gold.name)
     claims = gold.claims
-    _one(scored, gold, "contribution", [claims.contribution], value.get("contribution"), _same)
+    _one(scored, gold, "contribution", [claims.contribution], value.get("contribution"), same)
     _one(scored, gold, "task", claims.task, value.get("task"), lambda a, b: token_f1(a, b) >= TASK_F1)
-    _one(scored, gold, "method", claims.method, value.get("method"), _same)
+    _one(scored, gold, "method", claims.method, value.get("method"), same)
     for name, groups in (("datasets", claims.datasets), ("baselines", claims.baselines)):
         said = [str(item["name"]) for item in value.get(name) or ()]
-        fits = [[any(_same(form, s) for form in group) for s in said] for group in groups]
+        fits = [[any(same(form, s) for form in group) for s in said] for group in groups]
         _many(scored, gold, name, [group[0] for group in groups], said, fits)
     _numbers(scored, gold, value.get("headline_numbers") or ())
+    scored.judged["", 0] = all(scored.counts[name].perfect for name in ("contribution", "task", "method"))
     return scored
 
 
@@ -129,7 +139,7 @@ def _one(
     right = said is not None and any(fits(form, said) for form in forms)
     scored.counts[name] = Count(int(right), int(said is not None and not right), int(bool(forms) and not right))
     if not right and (forms or said is not None):
-        scored.misses.append(Miss(gold.name, name, forms[0] if forms else None, said, _around(gold.text, said)))
+        scored.misses.append(Miss(gold.name, name, forms[0] if forms else None, said, around(gold.text, said)))
 
 
 def _many(
@@ -143,12 +153,13 @@ def _many(
     """Score a field of several values, paired one to one."""
     pairs = matched(fits)
     scored.counts[name] = Count(len(pairs), len(said) - len(pairs), len(expected) - len(pairs))
+    scored.judged |= {(name, column): column in pairs.values() for column in range(len(said))}
     for row, value in enumerate(expected):
         if row not in pairs:
-            scored.misses.append(Miss(gold.name, name, value, None, _around(gold.text, value)))
+            scored.misses.append(Miss(gold.name, name, value, None, around(gold.text, value)))
     for column, value in enumerate(said):
         if column not in pairs.values():
-            scored.misses.append(Miss(gold.name, name, None, value, _around(gold.text, value)))
+            scored.misses.append(Miss(gold.name, name, None, value, around(gold.text, value)))
 
 
 def _numbers(scored: Scored, gold: GoldRow, said: Sequence[Mapping[str, Any]]) -> None:
@@ -159,6 +170,8 @@ def _numbers(scored: Scored, gold: GoldRow, said: Sequence[Mapping[str, Any]]) -
         pairs = matched(fits)
         right = len(pairs)
         scored.counts[f"number: {name}"] = Count(right, len(said) - right, len(expected) - right)
+        if name == "value, unit, role, metric":
+            scored.judged |= {("headline_numbers", column): column in pairs.values() for column in range(len(said))}
         if name == "value":
             _number_misses(scored, gold, said, _beside(places, fits))
 
@@ -179,19 +192,17 @@ def _number_misses(scored: Scored, gold: GoldRow, said: Sequence[Mapping[str, An
     for row, number in enumerate(gold.claims.numbers):
         if row not in pairs:
             shown = _shown(number.model_dump())
-            scored.misses.append(Miss(gold.name, "number", shown, None, _around(gold.text, number.quote)))
+            scored.misses.append(Miss(gold.name, "number", shown, None, around(gold.text, number.quote)))
             continue
         answer = said[pairs[row]]
         wrong = [part for part in DETAILS if not _agree(number, answer, (part,))]
         if wrong:
             true = ", ".join(f"{part} {getattr(number, part)!r}" for part in wrong)
             told = ", ".join(f"{part} {answer[part]!r}" for part in wrong)
-            around = _around(gold.text, number.quote)
-            scored.misses.append(Miss(gold.name, f"number {number.quote}", true, told, around))
+            scored.misses.append(Miss(gold.name, f"number {number.quote}", true, told, around(gold.text, number.quote)))
     for column, answer in enumerate(said):
         if column not in pairs.values():
-            around = _around(gold.text, answer["quote"])
-            scored.misses.append(Miss(gold.name, "number", None, _shown(answer), around))
+            scored.misses.append(Miss(gold.name, "number", None, _shown(answer), around(gold.text, answer["quote"])))
 
 
 def _keyed(expected: Sequence[GoldNumber], said: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[list[bool]]]]:
@@ -207,12 +218,13 @@ def _agree(gold: GoldNumber, said: Mapping[str, Any], parts: Sequence[str]) -> b
         one, other = getattr(gold, part), said[part]
         if part == "unit":
             one, other = canonical_unit(one or ""), canonical_unit(other or "")
-        if (one is None) != (other is None) or (one is not None and not _same(one, other)):
+        if (one is None) != (other is None) or (one is not None and not same(one, other)):
             return False
     return True
 
 
-def _same(one: str, other: str) -> bool:
+def same(one: str, other: str) -> bool:
+    """Are two names the same once case, mark-up, dashes and white space are folded?"""
     return _folded(one) == _folded(other)
 
 
@@ -231,7 +243,7 @@ def _shown(number: Mapping[str, Any]) -> str:
     return f"{number['quote']} ({', '.join(filter(None, map(str, parts)))})"
 
 
-def _around(text: str, quote: str | None, width: int = 60) -> str:
+def around(text: str, quote: str | None, width: int = 60) -> str:
     """Return the text around the first place of a string, or nothing."""
     at = text.find(quote) if quote else -1
     if quote is None or at < 0:

@@ -1,7 +1,7 @@
 """Chooses the records that a run asks: by what the database holds for their text under the run's recipe.
 
-It reads and looks up; it asks and saves nothing. Records are read ahead a chunk at a time, so that one lookup in the
-database serves many.
+It reads and looks up, and keeps where records were found again; it asks nothing. Records are read ahead a chunk at a
+time, so that one lookup in the database serves many.
 """
 
 import itertools
@@ -17,6 +17,8 @@ from store.rows import Record
 
 CHUNK = 10_000
 """Records read ahead, and looked up at once."""
+FOUND_AGAIN_AT = 20_000
+"""So many further places of records are kept in one go."""
 
 Ask = Literal["missing", "failed", "all"]
 """Which records to ask: `missing` ones (with those whose last failure may pass), `failed` ones only, `all` of them."""
@@ -27,7 +29,7 @@ class Selection:
     """What a run asks for: by `recipe`, at most `limit` records. What is passed over is counted in `tally`.
 
     `found_again` gathers the places of texts that are not asked, or not again: a record may have several sources. They
-    hold no text, and are for the caller to keep and to clear.
+    hold no text, and wait for `keep_places`.
     """
 
     store: Store
@@ -48,6 +50,12 @@ class Selection:
                 left -= len(wanted)
                 if left <= 0:
                     return
+
+    def keep_places(self, at: int) -> None:
+        """Keep where records were found that are not asked (again), once there are as many as `at`."""
+        if self.found_again and len(self.found_again) >= at and self.store.path.exists():
+            self.store.add_sources(self.found_again[:])
+            self.found_again.clear()
 
     def _first_of_each_text(self, records: Iterable[Record]) -> Iterator[Record]:
         seen: set[str] = set()

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,17 @@ LOCAL = "local"
 """The name of the embedded model."""
 
 OPENAI_URL = "https://api.openai.com/v1"
+_CALM_RAY = {
+    "RAY_kill_child_processes_on_worker_exit": "0",  # it would be those of the program that calls us
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "120",  # a busy machine needs more than the usual 30
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_DATA_LOG_LEVEL": "ERROR",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""So called, it makes Ray on any system take the address of loopback for its node's."""
 Mode = Literal["json_schema", "tools", "json", "md_json"]
 MODES: tuple[Mode, ...] = ("json_schema", "tools", "json", "md_json")
 
@@ -42,6 +53,14 @@ class Asking:
     bounded: bool = False
     """Put bounds on each list and string of the sent schema: for small models, which loop; others may refuse them."""
     reasks: int = 2
+    adapter: str = ""
+    """Of the embedded model: the digest of the adapter on it."""
+    trained_on: str = ""
+    """The hash of the schema that the adapter was trained on."""
+    logprobs: bool = False
+    """Ask how likely each token of a reply was: what the claims' confidence is computed from."""
+    calibration: tuple[tuple[str, tuple[float, float, float]], ...] = ()
+    """What makes a confidence of that (`certainty.Calibration`), where it is known for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +108,11 @@ def openai_endpoint(base_url: str | None, environ: Mapping[str, str] = os.enviro
     return Endpoint(urls, key or "none")
 
 
+def is_local(model: str) -> bool:
+    """Is it the embedded model, with the shipped adapter ("local") or one of a folder ("local:FOLDER")?"""
+    return model == LOCAL or model.startswith(f"{LOCAL}:")
+
+
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the user's cache folder for claimbase: CLAIMBASE_CACHE, else under XDG_CACHE_HOME, else ~/.cache."""
     if own := environ.get("CLAIMBASE_CACHE"):
@@ -113,3 +137,13 @@ def _without_secrets(url: str) -> str:
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){3}", host) is not None
+
+
+def calm_ray(*, alone: bool, environ: MutableMapping[str, str] = os.environ) -> None:
+    """Keep Ray from reporting its use, drawing bars, taking the working folder along and ending the caller's children.
+
+    `alone`: it will be on this machine only, and then listens on loopback. To be called before Ray is imported; what is
+    set already stays as it is.
+    """
+    for name, value in {**_CALM_RAY, **(_ALONE if alone else {})}.items():
+        environ.setdefault(name, value)

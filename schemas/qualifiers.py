@@ -100,9 +100,10 @@ def qualifier(text: str, start: int, end: int, numbers: Sequence[NumberSpan]) ->
             break
         first -= 1
         span = numbers[first]
-        shared = _alone(text, span.start, span.end, numbers[max(0, first - 1) : first], numbers[first : first + 2])
+        shared = _own(text, span.start, span.end, span)
         found = shared if shared in _SHARED else found
-        if shared != "exact":
+        ends_range = first and _is_range(text, numbers[first - 1].start, numbers[first - 1].end, span.start)
+        if shared != "exact" or ends_range:
             break
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from schemas.folding import Folded
 from schemas.numerals import MAGNITUDES, Form, Numeral, numerals
-from schemas.units import CURRENCIES, FOLLOWING, SYMBOL, canonical_unit
+from schemas.units import CURRENCIES, FOLLOWING, KELVIN, SYMBOL, canonical_unit
 
 _LETTERS = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "mn": 1e6, "mil": 1e6, "b": 1e9, "B": 1e9, "bn": 1e9, "T": 1e12}
 _MAGNITUDE = re.compile(
@@ -25,6 +25,7 @@ _JOINT = re.compile(
     r"[%x×kKMB+]?(?P<range>\s?[-–—≈~]\s?|\s?_?\s?±\s?|-\sto\s|\s(?:up\s)?to\s|\sthrough\s)(?:[$+≈~-]|about\s)?"
     r"|(?P<list>,\s?(?:(?:and|or)\s)?|\s(?:and|or|vs\.?|versus|&)\s|\s?/\s?)[$+≈~-]?"
 )
+_CONFIDENCE = re.compile(r"\s?-?(?:(?:CI|CrI|HDI|UI)s?\b|(?:confidence|credible|uncertainty)\b)")
 _FACTOR_SIGN = re.compile(r"(?:^|[a-z]{2}\s|\ba\s|[(~≈])(?P<sign>×\s?)$")
 _FACTOR_BEFORE = re.compile(
     r"\b(?:factors?|multiple)\sof"
@@ -100,7 +101,7 @@ def _currency(text: str, start: int) -> tuple[int, str]:
 
 def _magnitude(text: str, end: int) -> tuple[int, float]:
     match = _MAGNITUDE.match(text, end)
-    if match is None:
+    if match is None or KELVIN.match(text, end):
         return end, 1.0
     if match["word"]:
         return match.end(), MAGNITUDES[match["word"].lower()]
@@ -117,6 +118,8 @@ def _symbol(text: str, end: int) -> tuple[int, str]:
         return match.end("points"), "pp"
     if match["percent"]:
         return match.end(), "%"
+    if match["kelvin"]:
+        return match.end(), "K"
     if match["symbol"]:
         return match.end(), canonical_unit(match["symbol"])
     return match.end(), "x"
@@ -219,6 +222,8 @@ def _shared(text: str, left: Reading, right: Reading) -> Reading:
     if joint is None and right.start < right.numeral.start:
         joint = _JOINT.fullmatch(text, left.end, right.numeral.start)
     if joint is None or (right.numeral.form == "multiple" and joint["range"] is None):
+        return left
+    if joint["list"] is not None and _CONFIDENCE.match(text, right.end):  # "0.82, 95% CI": the level of its interval
         return left
     value, unit, magnitude = left.value, left.unit, left.magnitude
     if right.power and unit == "":

@@ -1,13 +1,17 @@
 """Finds a schema by its name, or in a user's own file, and fingerprints it.
 
 A user's file is loaded by its path, never from the working folder by a module name, so that no stray `paper.py` or
-`json.py` there is picked up by mistake.
+`json.py` there is picked up by mistake. It may import other modules from its own folder, which come after all that is
+installed.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import json
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +20,7 @@ from pydantic import BaseModel
 
 from schemas.base import SchemaError
 from schemas.paper import Paper
-from schemas.shape import FieldShape, Structure, shape_of, structure_of
+from schemas.shape import FieldShape, Structure, claims_structure, shape_of
 
 SHIPPED: dict[str, type[BaseModel]] = {"paper": Paper}
 
@@ -37,7 +41,7 @@ def load_schema(spec: str) -> LoadedSchema:
     """Load a shipped schema by `name`, or `path/to/file.py:Class`.
 
     Raises SchemaError with one line for a name that isn't known, a file or class that isn't there, a class that is
-    no Pydantic model, or a model that can't be walked.
+    no Pydantic model or is called as a shipped one, or a model that can't be a schema.
     """
     if ":" not in spec:
         if spec not in SHIPPED:
@@ -45,12 +49,16 @@ def load_schema(spec: str) -> LoadedSchema:
                 f"unknown schema {spec!r}; shipped: {', '.join(sorted(SHIPPED))}; your own: path/to/file.py:Class"
             )
         return fingerprinted(spec, SHIPPED[spec])
-    path, _, name = spec.rpartition(":")
-    found = getattr(_load_file(Path(path)), name, None)
-    if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        what = "no such class" if found is None else "not a Pydantic model"
-        raise SchemaError(f"schema {spec!r}: {name!r} is {what}; name a subclass of pydantic.BaseModel in {path}")
-    return fingerprinted(_snake(name), found)
+    file, _, name = spec.rpartition(":")
+    path = Path(file)
+    with _siblings(path):
+        found = getattr(_load_file(path), name, None)
+        if not (isinstance(found, type) and issubclass(found, BaseModel)):
+            what = "no such class" if found is None else "not a Pydantic model"
+            raise SchemaError(f"schema {spec!r}: {name!r} is {what}; name a subclass of pydantic.BaseModel in {path}")
+        if _snake(name) in SHIPPED:
+            raise SchemaError(f"schema {spec!r}: {_snake(name)!r} is the name of a shipped schema; rename the class")
+        return fingerprinted(_snake(name), found)
 
 
 def fingerprinted(name: str, model: type[BaseModel]) -> LoadedSchema:
@@ -62,7 +70,7 @@ def fingerprinted(name: str, model: type[BaseModel]) -> LoadedSchema:
     fields = shape_of(model)
     if not fields:
         raise SchemaError(f"schema {name!r}: {model.__name__!r} has no fields; give it at least one")
-    structure = structure_of(fields)
+    structure = claims_structure(fields)
     json_schema = json.dumps(model.model_json_schema(), ensure_ascii=False, sort_keys=True)
     digest = hashlib.sha256(f"{name}\0{json_schema}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
     return LoadedSchema(name, model, fields, structure, json_schema, f"s1-{digest}")
@@ -75,11 +83,44 @@ def _load_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise SchemaError(f"schema file {str(path)!r} is no Python file; give path/to/file.py:Class")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where Pydantic looks up what the file's annotations name
     try:
         spec.loader.exec_module(module)
     except Exception as e:  # the user's own code may raise anything
-        raise SchemaError(f"schema file {str(path)!r} fails when loaded: {type(e).__name__}: {e}") from e
+        del sys.modules[spec.name]
+        why = " ".join(str(e).partition("\n")[0].split())
+        raise SchemaError(f"schema file {str(path)!r} fails when loaded: {type(e).__name__}: {why}") from e
     return module
+
+
+@contextlib.contextmanager
+def _siblings(path: Path) -> Iterator[None]:
+    """Let a schema's file import modules that lie beside it. They are forgotten again: the next file has its own."""
+    folder = str(path.parent.resolve())
+    if folder in map(_resolved, sys.path):
+        yield
+        return
+    before = set(sys.modules)
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        new = set(sys.modules) - before
+        beside = {name for name in new if _lies_in(folder, sys.modules[name])}
+        for name in new:
+            if name.partition(".")[0] in beside:
+                del sys.modules[name]
+
+
+def _lies_in(folder: str, module: ModuleType) -> bool:
+    """Is it a module or a package right in this folder, and not of what is installed somewhere below it?"""
+    file = Path(getattr(module, "__file__", None) or "/")
+    return str((file.parent.parent if file.name == "__init__.py" else file.parent).resolve()) == folder
+
+
+def _resolved(folder: str) -> str:
+    return str(Path(folder).resolve())
 
 
 def _snake(name: str) -> str:

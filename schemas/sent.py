@@ -1,7 +1,8 @@
 """The JSON schema that is sent to an endpoint, made from a Pydantic model.
 
 It is stricter and plainer than Pydantic's own: every property required, nothing additional, no titles, defaults or
-descriptions (the prompt states those), and no constraint that endpoints refuse; the model checks them on the reply.
+descriptions (the prompt states those), and no constraint that endpoints refuse; the model checks them on the reply. A
+grammar of llama.cpp's, which `bounds` are for, takes some of them.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,14 @@ _DROPPED = frozenset(
     "maxItems uniqueItems minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minProperties maxProperties "
     "discriminator contentMediaType contentEncoding".split()
 )
+_IN_GRAMMARS: Mapping[str, tuple[str, ...]] = {
+    "array": ("minItems",),
+    "string": ("minLength",),
+    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+}
+"""Constraints that llama.cpp makes part of a grammar, by type; of patterns it takes too few, of numbers none."""
+_FORMATS = frozenset(("date", "time", "date-time", "uuid"))
+"""Formats that it knows; it takes no length beside one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,9 @@ def _plain(node: Any, bounds: Bounds | None) -> Any:
 def _bound(copy: dict[str, Any], node: Mapping[str, Any], bounds: Bounds) -> dict[str, Any]:
     if copy.get("type") == "array":
         copy["maxItems"] = min(bounds.items, node.get("maxItems", bounds.items))
-    if copy.get("type") == "string" and "enum" not in copy:
+    if copy.get("type") == "string" and "enum" not in copy and node.get("format") not in _FORMATS:
         copy["maxLength"] = min(bounds.characters, node.get("maxLength", bounds.characters))
+    copy |= {key: node[key] for key in _IN_GRAMMARS.get(str(copy.get("type")), ()) if key in node}
+    if node.get("format") in _FORMATS:
+        copy["format"] = node["format"]
     return copy

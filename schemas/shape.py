@@ -4,40 +4,39 @@ From the shape come the claims that are derived from a reply, the columns they g
 that a prompt states. It reads models only; it parses no reply and knows no database but the names of its types.
 """
 
-import datetime
-import enum
-import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
 
+from schemas import checks
 from schemas.base import QualifierOf, SchemaError, UnitOf, ValueOf, Verbatim
+from schemas.columns import JSON, choices_of, column_of, common_column, is_model, is_union, unwrapped
+from schemas.wording import Node, limits, without_null, words
 
 Kind = Literal["plain", "text", "number", "value", "unit", "qualifier", "model"]
 Structure = str | list["Structure"] | dict[str, "Structure"]
 """A DuckDB type in the notation of its `from_json`: a name, a list of one, or the fields of a struct."""
 
-EVIDENCE_COLUMNS: Mapping[str, str] = {"start": "INTEGER", "end": "INTEGER", "match": "VARCHAR"}
+EVIDENCE_COLUMNS: Mapping[str, str] = {
+    "start": "INTEGER",
+    "end": "INTEGER",
+    "match": "VARCHAR",
+    "confidence": "DOUBLE",
+}
 _READ: Mapping[type, Kind] = {ValueOf: "value", UnitOf: "unit", QualifierOf: "qualifier"}
-_TYPES: Sequence[tuple[type, str]] = (
-    (bool, "BOOLEAN"),
-    (int, "BIGINT"),
-    (float, "DOUBLE"),
-    (Decimal, "DOUBLE"),
-    (datetime.datetime, "TIMESTAMP"),
-    (datetime.date, "DATE"),
-    (str, "VARCHAR"),
-)
+_MARKS: Mapping[Kind, str] = {kind: mark.__name__ for mark, kind in _READ.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
     """One field. `many`: a list of it; `of`: the quote it is the value or unit of; `fields`: those of its model.
 
-    `any_case`: a verbatim string that may differ from the text in case.
+    `any_case`: a verbatim string that may differ from the text in case. `key`: its name in a reply. `kept`: not so if
+    the model leaves it out of what it gives (`exclude=True`). `only`: of a union of models, which of them has it.
+    `limits`, `words`: its constraints, and what it may be where its column doesn't tell, as a prompt says them.
     """
 
     name: str
@@ -51,6 +50,11 @@ class FieldShape:
     choices: tuple[str, ...] = ()
     description: str = ""
     fields: tuple["FieldShape", ...] = ()
+    key: str = ""
+    kept: bool = True
+    only: str = ""
+    limits: tuple[str, ...] = ()
+    words: str = ""
 
     @property
     def verbatim(self) -> bool:
@@ -71,27 +75,51 @@ class FieldShape:
 
 
 def shape_of(model: type[BaseModel]) -> tuple[FieldShape, ...]:
-    """Return the fields of `model` in their order, computed ones last.
+    """Return the fields of `model` in their order, computed ones last; of a union of models, those of all of them.
 
-    Raises SchemaError for a model that holds itself, and for a mark that names no verbatim field beside it.
+    Raises SchemaError for a model that can't be a schema: one that holds itself, one with a mark where it means
+    nothing, and whatever else `checks` refuses.
     """
-    return tuple(_fields(model, ()))
+    checks.complete(model)
+    checks.ends(model.__name__, checks.json_schema_of(model))
+    return _fields(model)
 
 
 def structure_of(fields: Sequence[FieldShape]) -> dict[str, Structure]:
     """Return the DuckDB structure of the claims derived from a reply of this shape."""
-    return {f.name: _structure(f) for f in fields}
+    return {f.name: _structure(f) for f in fields if f.kept}
+
+
+def claims_structure(fields: Sequence[FieldShape]) -> dict[str, Structure]:
+    """Return the structure of a whole schema's claims: that of its fields, and the confidence in the plain ones."""
+    return {**structure_of(fields), record_confidence_name(fields): "DOUBLE"}
+
+
+def record_confidence_name(fields: Sequence[FieldShape]) -> str:
+    """Name the column for the confidence that all of a record's plain fields are right."""
+    names = {f.name.lower() for f in fields}
+    name = "record_confidence"
+    while name in names:
+        name = f"evidence_{name}"
+    return name
 
 
 def evidence_names(item: FieldShape) -> dict[str, str]:
-    """Name the columns for an item's start, end and match: prefixed, all of them, if a field is called so."""
-    taken = {f.name for f in item.fields} & EVIDENCE_COLUMNS.keys()
-    return {c: f"evidence_{c}" if taken else c for c in EVIDENCE_COLUMNS}
+    """Name the columns for an item's start, end, match and confidence: all prefixed if a field is called so."""
+    names = {f.name.lower() for f in item.fields}
+    prefix = ""
+    while names & {f"{prefix}{c}" for c in EVIDENCE_COLUMNS}:
+        prefix += "evidence_"
+    return {c: f"{prefix}{c}" for c in EVIDENCE_COLUMNS}
 
 
 def note_name(item: FieldShape) -> str:
     """Name the column that says what code overruled in an item."""
-    return "evidence_note" if any(f.name == "note" for f in item.fields) else "note"
+    names = {f.name.lower() for f in item.fields}
+    name = "note"
+    while name in names:
+        name = f"evidence_{name}"
+    return name
 
 
 def _structure(field: FieldShape) -> Structure:
@@ -108,80 +136,130 @@ def _structure(field: FieldShape) -> Structure:
     return [field.column]
 
 
-def _fields(model: type[BaseModel], above: tuple[type[BaseModel], ...]) -> Iterator[FieldShape]:
-    if model in above:
-        raise SchemaError(f"schema {above[0].__name__!r}: {model.__name__!r} holds itself; a schema must end somewhere")
-    for name, info in model.model_fields.items():
-        yield _field(name, info.annotation, list(info.metadata), info.description or "", (*above, model))
-    for name, computed in model.model_computed_fields.items():
-        yield FieldShape(name, "plain", _column(computed.return_type), computed=True)
-    names = {n for n, info in model.model_fields.items()}
-    for name, info in model.model_fields.items():
-        for mark in info.metadata:
-            if isinstance(mark, ValueOf | UnitOf | QualifierOf) and mark.quote not in names:
-                raise SchemaError(
-                    f"schema {model.__name__!r}, field {name!r}: {type(mark).__name__} names {mark.quote!r}, which is "
-                    f"no field of it; its fields are {', '.join(sorted(names))}"
-                )
+def _fields(model: type[BaseModel]) -> tuple[FieldShape, ...]:
+    checks.complete(model)
+    checks.usable(model)
+    schema = checks.json_schema_of(model)
+    asked = [_field(model, name, info, schema) for name, info in model.model_fields.items()]
+    found = (*asked, *(_computed(name, c.return_type) for name, c in model.model_computed_fields.items()))
+    for field in found:
+        if field.of is not None:
+            _check_of(model, field, found)
+    return found
 
 
-def _field(
-    name: str, annotation: object, marks: list[object], description: str, above: tuple[type[BaseModel], ...]
-) -> FieldShape:
-    kind_of, marks, optional, many = _unwrap(annotation, marks)
+def _computed(name: str, annotation: object) -> FieldShape:
+    kind_of, _, optional, many = unwrapped(annotation, ())
+    return FieldShape(name, "plain", column_of(kind_of), many, optional, computed=True)
+
+
+def _field(model: type[BaseModel], name: str, info: FieldInfo, schema: Mapping[str, Any]) -> FieldShape:
+    key, node = _asked_as(model, name, info, schema)
+    kind_of, marks, optional, many = unwrapped(info.annotation, info.metadata)
+    plain = FieldShape(
+        name=name,
+        kind="plain",
+        column=column_of(kind_of),
+        many=many,
+        optional=optional or None in get_args(kind_of),
+        choices=choices_of(kind_of),
+        description=" ".join((info.description or "").split()),
+        key=key,
+        kept=not info.exclude,
+        limits=limits(node),
+    )
+    said = without_null(node).get("items", {}) if many else without_null(node)
+    if plain.column == JSON or (plain.column == "VARCHAR" and "format" in said):
+        plain = replace(plain, words=words(said, schema.get("$defs", {})))
+    if not plain.kept:
+        return plain
+    models = get_args(kind_of) if is_union(kind_of) else (kind_of,)
+    if all(map(is_model, models)):
+        return replace(plain, kind="model", column="", words="", fields=_of_any(model, name, models))
     mark = next((m for m in marks if isinstance(m, Verbatim | ValueOf | UnitOf | QualifierOf)), None)
-    if isinstance(kind_of, type) and issubclass(kind_of, BaseModel):
-        inner = tuple(_fields(kind_of, above))
-        return FieldShape(name, "model", "", many, optional, description=description, fields=inner)
-    kind: Kind = "plain"
-    of: str | None = None
-    any_case = False
-    if isinstance(mark, Verbatim):
-        kind, any_case = mark.kind, mark.any_case
-    elif mark is not None:
-        kind, of = _READ[type(mark)], mark.quote
-    column = _column(kind_of)
-    return FieldShape(name, kind, column, many, optional, False, of, any_case, _choices(kind_of), description)
+    if mark is None and checks.marked_within(node, schema.get("$defs", {})):
+        raise SchemaError(
+            f"schema {model.__name__!r}, field {name!r}: a mark stands where no quote is looked up; mark a string, a "
+            "list of strings, or a field of a model"
+        )
+    return plain if mark is None else _marked(model, plain, mark)
 
 
-def _unwrap(annotation: Any, marks: list[object]) -> tuple[Any, list[object], bool, bool]:
-    """Take `list[...]`, `... | None` and `Annotated[...]` off an annotation: (what is left, marks, optional, many)."""
-    optional = many = False
-    while True:
-        origin, args = get_origin(annotation), get_args(annotation)
-        if origin is Annotated:
-            annotation, marks = args[0], [*marks, *args[1:]]
-        elif origin in (Union, types.UnionType) and len(set(args) - {type(None)}) == 1 and not many:
-            optional = True
-            annotation = next(a for a in args if a is not type(None))
-        elif origin in (list, tuple, set, frozenset) and not many and len(args) - (args[-1:] == (...,)) == 1:
-            many = True
-            annotation = args[0]
-        else:
-            return annotation, marks, optional, many
+def _marked(model: type[BaseModel], plain: FieldShape, mark: Verbatim | ValueOf | UnitOf | QualifierOf) -> FieldShape:
+    if not isinstance(mark, Verbatim):
+        return replace(plain, kind=_READ[type(mark)], of=mark.quote)
+    if plain.column != "VARCHAR" or plain.choices:
+        raise SchemaError(f"schema {model.__name__!r}, field {plain.name!r}: what is verbatim is a string; make it one")
+    return replace(plain, kind=mark.kind, any_case=mark.any_case)
 
 
-def _column(annotation: Any) -> str:
-    """Return the DuckDB type for a value of this annotation; JSON for what has no flat type."""
-    if get_origin(annotation) is Annotated:
-        return _column(get_args(annotation)[0])
-    if get_origin(annotation) is Literal:
-        found = {_column(type(a)) for a in get_args(annotation)}
-        return found.pop() if len(found) == 1 else "VARCHAR"
-    if get_origin(annotation) in (Union, types.UnionType):
-        found = {_column(a) for a in get_args(annotation) if a is not type(None)}
-        return found.pop() if len(found) == 1 else "JSON"
-    if isinstance(annotation, type):
-        if issubclass(annotation, enum.Enum):
-            found = {_column(type(member.value)) for member in annotation}
-            return found.pop() if len(found) == 1 else "VARCHAR"
-        return next((column for kind, column in _TYPES if issubclass(annotation, kind)), "JSON")
-    return "JSON"
+def _asked_as(model: type[BaseModel], name: str, info: FieldInfo, schema: Mapping[str, Any]) -> tuple[str, Node]:
+    """Return a field's name in a reply, its alias if it has one, and its JSON schema."""
+    properties: Mapping[str, Node] = schema["properties"]
+    alias = info.validation_alias
+    key = alias.choices[0] if isinstance(alias, AliasChoices) else alias or name
+    if not isinstance(key, str) or key not in properties:
+        raise SchemaError(
+            f"schema {model.__name__!r}, field {name!r}: only a plain alias can be asked for; give it one"
+        )
+    return key, properties[key]
 
 
-def _choices(annotation: Any) -> tuple[str, ...]:
-    if get_origin(annotation) is Literal:
-        return tuple(str(a) for a in get_args(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return tuple(str(member.value) for member in annotation)
-    return ()
+def _check_of(model: type[BaseModel], field: FieldShape, beside: Sequence[FieldShape]) -> None:
+    """Raise SchemaError for a mark that names no number's quote beside it, or a field that no code could fill."""
+    where = f"schema {model.__name__!r}, field {field.name!r}"
+    quote = next((f for f in beside if f.name == field.of), None)
+    if quote is None:
+        names = ", ".join(sorted(f.name for f in beside if not f.computed))
+        raise SchemaError(
+            f"{where}: {_MARKS[field.kind]} names {field.of!r}, which is no field of it; its fields are {names}"
+        )
+    if quote.kind != "number" or quote.many or field.many:
+        raise SchemaError(
+            f"{where}: {_MARKS[field.kind]} is of one number; make {field.of!r} a NumberQuote, both no list"
+        )
+    if not field.asked and model.model_fields[field.name].is_required():
+        raise SchemaError(f"{where}: code fills it in, no reply has it; give it the default None")
+
+
+def _of_any(model: type[BaseModel], name: str, models: Sequence[type[BaseModel]]) -> tuple[FieldShape, ...]:
+    """Return the fields of a model; of several that a value may be of, all their fields, each once."""
+    if len(models) == 1:
+        return _fields(models[0])
+    shapes = [_fields(each) for each in models]
+    labels = _labels(models, shapes)
+    merged: dict[str, list[tuple[str, FieldShape]]] = {}
+    for label, shape in zip(labels, shapes, strict=True):
+        for field in shape:
+            merged.setdefault(field.name, []).append((label, field))
+    where = f"schema {model.__name__!r}, field {name!r}"
+    return tuple(_one_of(where, found, len(models)) for found in merged.values())
+
+
+def _one_of(where: str, found: Sequence[tuple[str, FieldShape]], models: int) -> FieldShape:
+    """Merge a field that some of the models of a union have. Raises SchemaError if it isn't the same thing in each."""
+    fields = [field for _, field in found]
+    first = fields[0]
+    if len({(f.kind, f.many, f.of, f.any_case, f.computed, f.fields, f.kept) for f in fields}) > 1:
+        kinds = " and ".join(label for label, _ in found)
+        raise SchemaError(f"{where}: {first.name!r} is not the same in {kinds}; give it two names")
+    everywhere = len(fields) == models
+    return replace(
+        first,
+        column=common_column({f.column for f in fields}),
+        optional=not everywhere or any(f.optional for f in fields),
+        choices=tuple(dict.fromkeys(c for f in fields for c in f.choices)) if all(f.choices for f in fields) else (),
+        description="; ".join(dict.fromkeys(f.description for f in fields if f.description)),
+        only="" if everywhere else " or ".join(label for label, _ in found),
+        limits=first.limits if len({f.limits for f in fields}) == 1 else (),
+        words=" or ".join(dict.fromkeys(f.words for f in fields if f.words)),
+    )
+
+
+def _labels(models: Sequence[type[BaseModel]], shapes: Sequence[Sequence[FieldShape]]) -> list[str]:
+    """Name the models of a union as a reader of a reply tells them apart: by the field that differs, else by class."""
+    tags = [{f.name: f.choices[0] for f in shape if len(f.choices) == 1} for shape in shapes]
+    for name in tags[0]:
+        if len({tag.get(name) for tag in tags} - {None}) == len(models):
+            return [f"{name} {tag[name]}" for tag in tags]
+    return [model.__name__ for model in models]

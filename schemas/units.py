@@ -55,6 +55,13 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "mJ": ("mJ", "millijoules"),
     "°": ("°", "deg", "degree", "degrees"),
     "°C": ("°C", "degrees Celsius", "celsius"),
+    "K": ("K", "kelvin", "kelvins"),
+    "meV": ("meV",),
+    "eV": ("eV", "electronvolt", "electronvolts", "electron volts"),
+    "keV": ("keV",),
+    "kPa": ("kPa", "kilopascals"),
+    "MPa": ("MPa", "megapascals"),
+    "GPa": ("GPa", "gigapascals"),
     "USD": ("USD", "$", "US$", "dollar", "dollars", "US dollars", "\\$"),
     "EUR": ("EUR", "€", "euro", "euros"),
     "GBP": ("GBP", "£", "pound sterling", "pounds sterling"),
@@ -74,11 +81,19 @@ _SYMBOLS = (
     "ns", "us", "µs", "ms", "msec", "sec", "secs", "s", "mins", "min", "hrs", "hr", "h", "KB", "kB", "KiB", "MB",
     "MiB", "GB", "GiB", "TB", "TiB", "PB", "kHz", "MHz", "GHz", "Hz", "FPS", "fps", "GFLOPs", "GFLOPS", "TFLOPs",
     "TFLOPS", "nm", "µm", "um", "mm", "cm", "km", "m", "mg", "kg", "g", "dB", "mW", "W", "kWh", "mJ", "J", "°C", "°",
-    "USD", "EUR", "€", "m/s", "cm/s", "mm/s", "km/h", "tokens/s", "MB/s", "GB/s", "TB/s", "Gbps", "Mbps",
+    "USD", "EUR", "€", "m/s", "cm/s", "mm/s", "km/h", "tokens/s", "MB/s", "GB/s", "TB/s", "Gbps", "Mbps", "meV", "eV",
+    "keV", "kPa", "MPa", "GPa",
 )  # fmt: skip
+_KELVIN = (
+    r"\sK(?=\s*(?:[,.;:)\]]|\Z)|\s(?:and|or|to|for|in|on|at|under|over|with|while|by|is|was|are|were|than|when|from|the|"
+    r"as|but|after|before|per)\b)"
+)
+"""A K set apart that no noun follows: 300 K is a temperature, 300K and 300 K images are thousands."""
+KELVIN = re.compile(_KELVIN)
 SYMBOL = re.compile(
     r"\s?(?P<points>%[\s-]?p(?:oin)?ts?\b|%p\b)|\s?(?P<percent>%)|\s?(?P<times>×)(?!\s?\d|[A-Za-z(])"
     r"|(?P<ex>[xX])(?![\w×])|\s(?P<spaced>[xX])(?!\w|\s?[\d.])"
+    rf"|(?P<kelvin>{_KELVIN})"
     rf"|[\s-]?(?P<symbol>{'|'.join(sorted(_SYMBOLS, key=len, reverse=True))})(?![\w°/^]|-[A-Za-z])"
 )
 """A unit symbol right after a number (folded text)."""

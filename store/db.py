@@ -4,13 +4,14 @@
 finds the file locked waits. What a batch saves is one transaction: whole in the file, or not in it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
 
-from store import frames, journal, reading, saving, session, views
+from store import aliases, frames, journal, reading, saving, session, typed, views
+from store.aliases import Alias
 from store.errors import SchemaRefused
 from store.opening import WAIT_S, first_row, one_line
 from store.results import Claims, KeptAttempt, Known, Reply, RunSummary
@@ -82,7 +83,7 @@ class Store:
             saving.save_records(con, records)
             saving.save_sources(con, records)
             if outcomes:
-                saving.save_outcomes(con, run_id, *_schema_of_run(con, run_id), outcomes)
+                saving.save_outcomes(con, run_id, *schema_of_run(con, run_id), outcomes)
 
     def recover(self) -> int:
         """Save what killed runs left in their journals; return how many outcomes that was.
@@ -118,14 +119,27 @@ class Store:
         What was asked and answered, when and how it ended stay as they are.
         """
         with session.writing(self.path, self.wait_s) as con:
-            saving.replace_derived(con, run_id, *_schema_of_run(con, run_id), outcomes)
+            saving.replace_derived(con, run_id, *schema_of_run(con, run_id), outcomes)
 
     def rebuild(self) -> None:
         """Make all derived tables and views anew from the outcomes."""
         with session.writing(self.path, self.wait_s) as con:
-            for schema_hash, structure in con.execute("SELECT schema_hash, structure FROM schemas").fetchall():
-                views.make_claims_table(con, schema_hash, structure)
-            views.refresh(con)
+            session.rebuild(con)
+
+    def keep_aliases(self, new: Iterable[Alias]) -> int:
+        """Add aliases and apply them to the claims; return how many records may have changed. Raises `AliasRefused`."""
+        with session.writing(self.path, self.wait_s) as con:
+            return typed.rename(con, aliases.keep(con, new))
+
+    def drop_aliases(self, names: Sequence[str]) -> int:
+        """Remove the aliases of these names; return as `keep_aliases` does. Raises `AliasRefused`."""
+        with session.writing(self.path, self.wait_s) as con:
+            return typed.rename(con, aliases.drop(con, names))
+
+    def aliases(self) -> list[Alias]:
+        """All aliases, by the form that they get."""
+        with session.reading(self.path, self.wait_s) as con:
+            return aliases.listed(con)
 
     def known(self, recipe: str, record_ids: Sequence[str]) -> dict[str, Known]:
         """What the database has of these records, with how they ended under a recipe; absent ones are left out."""
@@ -185,7 +199,7 @@ def _keep_schema(con: duckdb.DuckDBPyConnection, schema: Schema) -> None:
     views.make_claims_table(con, schema.schema_hash, schema.structure)
 
 
-def _schema_of_run(con: duckdb.DuckDBPyConnection, run_id: str) -> tuple[str, str]:
+def schema_of_run(con: duckdb.DuckDBPyConnection, run_id: str) -> tuple[str, str]:
     """The fingerprint and the structure of a run's schema."""
     row = first_row(
         con, "SELECT schema_hash, structure FROM runs JOIN schemas USING (schema_hash) WHERE run_id = ?", [run_id]

@@ -7,6 +7,7 @@
     ├── DatabaseBusy        another process or connection held the file for longer than we wait
     ├── StoreOpenFailed     the file can't be opened for another reason (DuckDB's words)
     ├── StoreWriteFailed    the disk is full, the file is read-only (DuckDB's words); nothing of the batch is in it
+    ├── NotAPart            a file that was to be merged is no part of a run
     ├── SchemaRefused       a schema from which no table can be made
     ├── RecordNotFound      no record, or more than one, answers to what was asked
     ├── QueryRefused        SQL that is not one statement that only reads
@@ -88,6 +89,15 @@ class StoreWriteFailed(StoreError):
         self.path = path
         self.reason = reason
         super().__init__(f"can't write to {path}: {reason}; what was saved before is kept")
+
+
+class NotAPart(StoreError):
+    """A file that is no part of a run, or a part that can't be read."""
+
+    def __init__(self, path: Path, found: str) -> None:
+        self.path = path
+        self.found = found
+        super().__init__(f"{path} is no part of a run ({found}); name the folder that `run --parts` wrote")
 
 
 class SchemaRefused(StoreError):

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -109,14 +109,25 @@ def export(
         raise ExportFailed(to, f"{chosen} is no format for spreadsheets; {', '.join(_SPREADSHEETS)} are")
     # A sheet's text is never taken for a formula, so it needs no guard.
     work = _Export(path, what, to, chosen, for_spreadsheets and chosen != "xlsx", wait_s)
+    if to == STDOUT and chosen in _BINARY and sys.stdout.isatty():
+        raise ExportFailed(STDOUT, f"{chosen} is not for a terminal; name a file, or pipe it on")
+    return write_whole(path, to, force, work.write)
+
+
+def write_whole(path: Path, to: str, force: bool, write: Callable[[Path], int]) -> int:
+    """Have `write` make the file `to`, which appears whole or not at all, and return the rows that it says it wrote.
+
+    `-` is standard output. Raises `ExportFailed` for a target that is there and not `force`, that is the database at
+    `path`, or that can't be written.
+    """
     if to == STDOUT:
-        return _to_stdout(work)
+        return _to_stdout(write)
     target = Path(to)
     _check_target(path, target, to, force)
     temporary = target.absolute().with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         temporary.touch()  # so that a folder that can't be written says so before the query is run
-        rows = work.write(temporary)
+        rows = write(temporary)
         os.replace(temporary, target)
     except OSError as error:
         raise ExportFailed(to, error.strerror or str(error)) from error
@@ -147,12 +158,10 @@ def _check_target(path: Path, target: Path, to: str, force: bool) -> None:
         raise ExportFailed(to, "the file is there already; name another, or replace it with --force")
 
 
-def _to_stdout(work: _Export) -> int:
-    if work.format in _BINARY and sys.stdout.isatty():
-        raise ExportFailed(STDOUT, f"{work.format} is not for a terminal; name a file, or pipe it on")
+def _to_stdout(write: Callable[[Path], int]) -> int:
     with tempfile.TemporaryDirectory(prefix="claimbase-") as folder:
         temporary = Path(folder) / "answer"
-        rows = work.write(temporary)
+        rows = write(temporary)
         with temporary.open("rb") as file:
             # Bytes, as text would be written in the encoding and with the line ends of the system.
             shutil.copyfileobj(file, sys.stdout.buffer)

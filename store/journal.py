@@ -67,7 +67,7 @@ class Journal:
         """Append an outcome. Raises StoreWriteFailed if the disk is full, or the folder can't be written to."""
         try:
             part = self._part = self._part or self._new_part()
-            part.file.write(_line([record, outcome]))
+            part.file.write(_json([record, outcome]) + "\n")
             part.file.flush()
         except OSError as error:
             raise StoreWriteFailed(self.db, f"its journal: {error.strerror or error}") from error
@@ -82,8 +82,19 @@ class Journal:
         path = self.db.with_name(f"{self.db.name}.{self.begun.run.run_id}.{self._parts}{SUFFIX}")
         file = path.open("x", encoding="utf-8")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.write(_line([self.begun.run, self.begun.schema, self.begun.prompt]))
+        file.write(begun_to_json(self.begun) + "\n")
         return Part(path, file)
+
+
+def begun_to_json(begun: Begun) -> str:
+    """The rows that describe a run, on one line."""
+    return _json([begun.run, begun.schema, begun.prompt])
+
+
+def begun_from_json(text: str) -> Begun:
+    """What `begun_to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
+    run, schema, prompt = json.loads(text)
+    return Begun(Run(**_timed(run, "started_at")), Schema(**schema), Prompt(**prompt))
 
 
 def left_behind(db: Path) -> Iterator[tuple[Part, Begun, list[tuple[Record, Outcome]]]]:
@@ -99,15 +110,13 @@ def left_behind(db: Path) -> Iterator[tuple[Part, Begun, list[tuple[Record, Outc
         if not lines:
             part.drop()
             continue
-        run, schema, prompt = json.loads(lines[0])
-        begun = Begun(Run(**_timed(run, "started_at")), Schema(**schema), Prompt(**prompt))
-        yield part, begun, [_entry(line) for line in lines[1:]]
+        yield part, begun_from_json(lines[0]), [_entry(line) for line in lines[1:]]
 
 
 def _locked(path: Path) -> Part | None:
     """Open and lock a part that nobody else holds; None if somebody does, or has just dropped it."""
     try:
-        file = path.open("r", encoding="utf-8")
+        file = path.open("r+", encoding="utf-8")  # an NFS server locks exclusively only what is open for writing
     except OSError:
         return None
     try:
@@ -120,8 +129,8 @@ def _locked(path: Path) -> Part | None:
     return None
 
 
-def _line(rows: list[object]) -> str:
-    return json.dumps(rows, default=_plain, separators=(",", ":")) + "\n"
+def _json(rows: list[object]) -> str:
+    return json.dumps(rows, default=_plain, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:

@@ -109,6 +109,55 @@ def _002_sources(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("INSERT INTO sources SELECT record_id, source, locator, source_id, title, meta FROM records")
 
 
+def _003_logprobs(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("ALTER TABLE attempts ADD COLUMN logprobs VARCHAR")
+
+
+def _004_reviews(con: duckdb.DuckDBPyConnection) -> None:
+    for name in ("reviews", "review_samples"):
+        _free_the_name(con, name)
+    con.execute(
+        """CREATE TABLE reviews (
+            review_id VARCHAR PRIMARY KEY,
+            judged_at TIMESTAMP NOT NULL,
+            reviewer VARCHAR NOT NULL,
+            schema_name VARCHAR NOT NULL,
+            record_id VARCHAR NOT NULL,
+            path VARCHAR NOT NULL,
+            claim JSON,
+            verdict VARCHAR NOT NULL,
+            value JSON,
+            reason VARCHAR,
+            note VARCHAR,
+            settles BOOLEAN NOT NULL,
+            undoes VARCHAR)"""
+    )
+    con.execute(
+        """CREATE TABLE review_samples (
+            sample VARCHAR NOT NULL,
+            schema_name VARCHAR NOT NULL,
+            ordinal INTEGER NOT NULL,
+            record_id VARCHAR NOT NULL,
+            of INTEGER NOT NULL,
+            drawn_by VARCHAR NOT NULL,
+            drawn_at TIMESTAMP NOT NULL)"""
+    )
+
+
+def _005_names(con: duckdb.DuckDBPyConnection) -> None:
+    for name in ("aliases", "works", "work_keys"):
+        _free_the_name(con, name)
+    con.execute(
+        """CREATE TABLE aliases (
+            key VARCHAR PRIMARY KEY,
+            name VARCHAR NOT NULL,
+            canonical VARCHAR NOT NULL,
+            added_at TIMESTAMP NOT NULL)"""
+    )
+    con.execute("CREATE TABLE works (record_id VARCHAR NOT NULL, work VARCHAR NOT NULL)")
+    con.execute("CREATE TABLE work_keys (record_id VARCHAR NOT NULL, key VARCHAR NOT NULL)")
+
+
 def _free_the_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop a derived view of this name, which is made again under another. Raises `StoreError` for a user's own."""
     for comment, is_view in con.execute(
@@ -121,7 +170,7 @@ def _free_the_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
         con.execute(f'DROP VIEW "{name}"')
 
 
-MIGRATIONS: tuple[Migration, ...] = (_001_base_tables, _002_sources)
+MIGRATIONS: tuple[Migration, ...] = (_001_base_tables, _002_sources, _003_logprobs, _004_reviews, _005_names)
 """In order; the version of a database is the number of those applied."""
 
 

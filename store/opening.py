@@ -9,7 +9,7 @@ import random
 import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,11 @@ def _connect(path: Path, wait_s: float, write: bool, own: bool) -> duckdb.DuckDB
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
-def first_row(con: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
+def first_row(
+    con: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | Mapping[str, object] = ()
+) -> tuple[Any, ...] | None:
     """The first row of a query whose answer is small; `fetchone` would leave the connection busy with the rest."""
-    rows = con.execute(query, list(parameters)).fetchall()
+    rows = con.execute(query, dict(parameters) if isinstance(parameters, Mapping) else list(parameters)).fetchall()
     return rows[0] if rows else None
 
 

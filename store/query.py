@@ -8,6 +8,7 @@ memory waits in a temporary file. How an answer looks is `formats`' matter.
 
 import pickle
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,13 +58,15 @@ def open_readonly(
             raise refusal(error) from error
 
 
-def run_query(path: Path, sql: str, limit: int | None = None, wait_s: float = WAIT_S) -> Result:
+def run_query(
+    path: Path, sql: str, limit: int | None = None, wait_s: float = WAIT_S, longest_s: float | None = None
+) -> Result:
     """The answer to one SQL statement, its first `limit` rows if that is given.
 
-    Raises `QueryRefused` for what isn't one statement that only reads, `QueryFailed` with DuckDB's words for the rest,
-    and what `open_readonly` raises.
+    Raises `QueryRefused` for what isn't one statement that only reads, `QueryFailed` with DuckDB's words for the rest
+    and for what takes longer than `longest_s`, and what `open_readonly` raises.
     """
-    with open_readonly(path, wait_s) as con:
+    with open_readonly(path, wait_s) as con, _stopped_after(con, longest_s):
         con.execute(the_statement(con, sql))
         description = con.description or []
         fetched = _Fetched()
@@ -79,6 +82,23 @@ def run_query(path: Path, sql: str, limit: int | None = None, wait_s: float = WA
         count=fetched.count if limit is None else min(limit, fetched.count),
         cut=limit is not None and fetched.count > limit,
     )
+
+
+@contextmanager
+def _stopped_after(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+    """Stop what the connection does in the block once it has taken so long. Raises `QueryFailed` then."""
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, con.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise QueryFailed(f"it took longer than {seconds:g} s and was stopped; ask for less") from error
+    finally:
+        timer.cancel()
 
 
 def the_statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:

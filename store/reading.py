@@ -22,7 +22,8 @@ Row = tuple[Any, ...]
 _RUN_COLUMNS = """u.run_id, u.started_at, u.model, u.endpoint, u.schema_hash, u.prompt_hash, u.recipe, u.settings,
     u.code_version, u.host, u.pid"""
 _ATTEMPT_COLUMNS = """a.record_id, a.n, a.started_at, a.latency_ms, a.status, a.error_type, a.error, a.request_hash,
-    a.reply, a.finish_reason, a.prompt_tokens, a.cached_tokens, a.completion_tokens, a.cost_usd"""
+    a.reply, a.finish_reason, a.prompt_tokens, a.cached_tokens, a.completion_tokens, a.cost_usd,
+    a.logprobs"""
 
 
 def aware(time: datetime) -> datetime:
@@ -63,10 +64,11 @@ def _by_row_number(con: duckdb.DuckDBPyConnection, table: str, column: str, rowi
     return dict(con.execute(query, [list(rowids)]).fetchall())
 
 
-def summaries(con: duckdb.DuckDBPyConnection, limit: int) -> list[RunSummary]:
-    """The latest runs, the newest first, each with what it did."""
+def summaries(con: duckdb.DuckDBPyConnection, limit: int, run_id: str | None = None) -> list[RunSummary]:
+    """The latest runs, the newest first, or the one of an id, each with what it did."""
     rows = con.execute(
-        f"""WITH latest AS (SELECT * FROM runs ORDER BY started_at DESC, run_id DESC LIMIT $limit),
+        f"""WITH latest AS (SELECT * FROM runs WHERE $run_id IS NULL OR run_id = $run_id
+            ORDER BY started_at DESC, run_id DESC LIMIT $limit),
         o AS (SELECT run_id, count(*) FILTER (status = 'done') AS done, count(*) FILTER (status = 'failed') AS failed
             FROM outcomes SEMI JOIN latest USING (run_id) GROUP BY run_id),
         a AS (SELECT run_id, count(*) AS attempts, sum(prompt_tokens)::BIGINT AS prompt_tokens,
@@ -78,7 +80,7 @@ def summaries(con: duckdb.DuckDBPyConnection, limit: int) -> list[RunSummary]:
             coalesce(a.completion_tokens, 0), CASE WHEN a.attempts IS NULL THEN 0.0 ELSE a.cost_usd END
         FROM latest u LEFT JOIN o USING (run_id) LEFT JOIN a USING (run_id)
         ORDER BY u.started_at DESC, u.run_id DESC""",  # noqa: S608
-        {"limit": limit},
+        {"limit": limit, "run_id": run_id},
     ).fetchall()
     errors = _errors(con, [row[0] for row in rows])
     return [_summary(row, errors.get(row[0], {})) for row in rows]
@@ -111,7 +113,7 @@ def _summary(row: Row, errors: dict[str, int]) -> RunSummary:
         completion_tokens=completion_tokens,
         cost_usd=cost_usd,
         errors=errors,
-        alive=status == "running" and _alive(run.host, run.pid),
+        alive=status == "running" and process_lives(run.host, run.pid),
     )
 
 
@@ -120,7 +122,8 @@ def _run(row: Row) -> Run:
     return Run(run_id, aware(started_at), *rest)
 
 
-def _alive(host: str, pid: int) -> bool:
+def process_lives(host: str, pid: int) -> bool:
+    """Whether a run's process lives, as far as can be told: one of another host is taken to."""
     if host != socket.gethostname():
         return True
     try:
@@ -137,13 +140,19 @@ def find_record(con: duckdb.DuckDBPyConnection, wanted: str) -> Record:
 
     The id may be given without its algorithm prefix (`abc` for `sha256:abcdef`). Raises `RecordNotFound`.
     """
-    rows = con.execute(
-        """SELECT record_id, source, locator, source_id, title, text, meta FROM records
+    columns = "record_id, source, locator, source_id, title, text, meta"
+    # The whole id goes by the key; only what is less is looked for in all records.
+    rows = con.execute(f"SELECT {columns} FROM records WHERE record_id = ?", [wanted]).fetchall()  # noqa: S608
+    rows = (
+        rows
+        or con.execute(
+            f"""SELECT {columns} FROM records
         WHERE $wanted <> '' AND (source_id = $wanted OR starts_with(record_id, $wanted)
             OR starts_with(regexp_replace(record_id, '^[^:]*:', ''), $wanted))
-        ORDER BY record_id = $wanted DESC, source_id IS NOT DISTINCT FROM $wanted DESC, record_id LIMIT 20""",
-        {"wanted": wanted},
-    ).fetchall()
+        ORDER BY record_id = $wanted DESC, source_id IS NOT DISTINCT FROM $wanted DESC, record_id LIMIT 20""",  # noqa: S608
+            {"wanted": wanted},
+        ).fetchall()
+    )
     exact = [row for row in rows if row[0] == wanted] or [row for row in rows if row[3] == wanted] or rows
     if len(exact) != 1:
         raise RecordNotFound(wanted, [row[0] for row in exact])
@@ -204,8 +213,9 @@ def replies(con: duckdb.DuckDBPyConnection, schema_hash: str, first: int, count:
         {"first": first, "last": first + count, "hash": schema_hash},
     ).fetchall()
     texts = _by_row_number(con, "records", "text", [row[2] for row in rows])
-    said = _by_row_number(con, "attempts", "reply", [row[3] for row in rows])
-    return [Reply(record_id, run_id, texts[record], said[attempt]) for record_id, run_id, record, attempt in rows]
+    attempts = [row[3] for row in rows]
+    said, sure = (_by_row_number(con, "attempts", column, attempts) for column in ("reply", "logprobs"))
+    return [Reply(key, run, texts[record], said[attempt], sure[attempt]) for key, run, record, attempt in rows]
 
 
 def last_outcome(con: duckdb.DuckDBPyConnection) -> int:

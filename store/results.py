@@ -74,3 +74,4 @@ class Reply:
     run_id: str
     text: str
     reply: str
+    logprobs: str | None = None

@@ -88,6 +88,8 @@ class Attempt:
     cached_tokens: int | None
     completion_tokens: int | None
     cost_usd: float | None
+    logprobs: str | None = None
+    """How likely each token of the reply was: `bytes:logarithm` a token, in turn; None where nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

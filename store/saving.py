@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 
 import duckdb
 
+from store import typed, works
 from store.rows import Attempt, Evidence, Outcome, Record
+from store.sqltext import literal
 from store.text import clean, clean_json
-from store.views import claims_table, literal, quoted
 
 Row = tuple[object, ...]
 
@@ -60,6 +61,7 @@ def save_sources(con: duckdb.DuckDBPyConnection, records: Sequence[Record]) -> N
         WHERE (s.record_id, s.source, s.locator) = (f.record_id, f.source, f.locator)"""
     )
     con.execute("INSERT INTO sources SELECT * FROM found SEMI JOIN records USING (record_id)")
+    works.link(con, "found")
 
 
 def save_outcomes(
@@ -70,7 +72,7 @@ def save_outcomes(
     _append(con, "outcomes", (_outcome_row(run_id, outcome) for outcome in outcomes))
     _save_evidence(con, run_id, outcomes)
     _batch(con, outcomes)
-    _save_claims(con, run_id, schema_hash, structure)
+    save_claims(con, run_id, schema_hash, structure)
 
 
 def replace_derived(
@@ -99,7 +101,7 @@ def replace_derived(
     )
     replaced = {record_id for (record_id,) in con.execute("SELECT record_id FROM batch").fetchall()}
     _save_evidence(con, run_id, [outcome for outcome in outcomes if clean(outcome.record_id) in replaced])
-    _save_claims(con, run_id, schema_hash, structure)
+    save_claims(con, run_id, schema_hash, structure)
 
 
 def _save_evidence(con: duckdb.DuckDBPyConnection, run_id: str, outcomes: Sequence[Outcome]) -> None:
@@ -110,18 +112,13 @@ def _save_evidence(con: duckdb.DuckDBPyConnection, run_id: str, outcomes: Sequen
     )
 
 
-def _save_claims(con: duckdb.DuckDBPyConnection, run_id: str, schema_hash: str, structure: str) -> None:
+def save_claims(con: duckdb.DuckDBPyConnection, run_id: str, schema_hash: str, structure: str) -> None:
     """Make the values in `batch` the latest claims of their records, but where a later run's are there already."""
-    table = quoted(claims_table(schema_hash))
-    # The order is (finished_at, run_id), as in `views.make_claims_table`: saving and rebuilding agree.
+    typed.save_claims(con, run_id, schema_hash, structure)
     con.execute(
-        f"""DELETE FROM {table} c USING batch b WHERE c.record_id = b.record_id
-        AND (c.finished_at, c.run_id) <= (b.finished_at, {literal(run_id)})"""  # noqa: S608
+        "CREATE OR REPLACE TEMP TABLE unlinked AS SELECT record_id FROM batch ANTI JOIN works USING (record_id)"
     )
-    con.execute(
-        f"""INSERT INTO {table} SELECT b.record_id, {literal(run_id)}, b.finished_at,
-        from_json(b.value, {literal(structure)}) FROM batch b ANTI JOIN {table} c USING (record_id)"""  # noqa: S608
-    )
+    works.link(con, "unlinked")
 
 
 def _batch(con: duckdb.DuckDBPyConnection, outcomes: Sequence[Outcome]) -> None:
@@ -188,6 +185,7 @@ def _attempt_row(run_id: str, attempt: Attempt) -> Row:
         attempt.cached_tokens,
         attempt.completion_tokens,
         attempt.cost_usd,
+        attempt.logprobs,
     )
 
 

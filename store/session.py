@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from store import migrations, views
+from store import migrations, typed, views, works
 from store.errors import MissingDatabase, NotADatabase, StoreWriteFailed
 from store.opening import WAIT_S, opened
 
@@ -69,7 +69,7 @@ def create(path: Path, wait_s: float = WAIT_S) -> None:
 
 
 def upgrade(path: Path, wait_s: float = WAIT_S) -> None:
-    """Apply the migrations that a file lacks, and make its views anew."""
+    """Apply the migrations that a file lacks, and make all that is derived anew."""
     with opened(path, wait_s, write=True) as con:
         _migrate(con, path)
 
@@ -77,8 +77,16 @@ def upgrade(path: Path, wait_s: float = WAIT_S) -> None:
 def _migrate(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     migrations.migrate(con, path)
     con.begin()
-    views.refresh(con)
+    rebuild(con)
     con.commit()
+
+
+def rebuild(con: duckdb.DuckDBPyConnection) -> None:
+    """Make all that is derived anew: the typed tables of claims, the works, the views. Within a transaction."""
+    for schema_hash, structure in con.execute("SELECT schema_hash, structure FROM schemas").fetchall():
+        typed.make_claims_table(con, schema_hash, structure)
+    works.relink(con)
+    views.refresh(con)
 
 
 def _appear(unfinished: Path, path: Path) -> None:

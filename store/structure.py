@@ -18,7 +18,7 @@ Node = str | list["Node"] | dict[str, "Node"]
 class Column:
     """A plain field: the path to it in the value, its name with the nesting flattened, its DuckDB type.
 
-    What holds a list within an item keeps it whole: its type is `LIST`.
+    A list of plain values within an item is kept whole: its type is `LIST`.
     """
 
     path: tuple[str, ...]
@@ -28,11 +28,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ListField:
-    """A list of the model, with its items' columns; of plain items one column with an empty path."""
+    """A list of the model, with its items' columns; of plain items one column with an empty path.
+
+    `within`: the lists whose items hold it, the outermost first; its path then begins at an item of the last.
+    """
 
     path: tuple[str, ...]
     name: str
     columns: tuple[Column, ...]
+    within: tuple["ListField", ...] = ()
+
+    @property
+    def full_path(self) -> tuple[str, ...]:
+        """The path from the model."""
+        return tuple(key for field in (*self.within, self) for key in field.path)
 
     @property
     def measures(self) -> bool:
@@ -57,14 +66,8 @@ def shape_of(name: str, structure: str) -> Shape:
     if not isinstance(node, dict) or not node:
         raise SchemaRefused(name, "its structure is not an object with a field")
     _check(name, node, ())
-    fields = list(_walk(node, ()))
-    scalars = [(path, kind) for path, kind in fields if not isinstance(kind, list)]
-    lists = [(path, kind[0]) for path, kind in fields if isinstance(kind, list)]
-    taken: set[str] = set()
-    return Shape(
-        scalars=_columns(scalars, set()),
-        lists=tuple(ListField(path, free("_".join(path), taken), _item_columns(item)) for path, item in lists),
-    )
+    scalars = [(path, kind) for path, kind in _walk(node, ()) if not isinstance(kind, list)]
+    return Shape(scalars=_columns(scalars, set()), lists=tuple(_lists(node, (), set())))
 
 
 def _check(name: str, node: Node, path: tuple[str, ...]) -> None:
@@ -94,6 +97,17 @@ def _walk(node: Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         yield path, node
 
 
+def _lists(node: Node, within: tuple[ListField, ...], taken: set[str]) -> Iterator[ListField]:
+    """The lists of an object, each followed by those that its items hold."""
+    for path, kind in _walk(node, ()):
+        if isinstance(kind, list):
+            above = within[-1].full_path if within else ()
+            field = ListField(path, free("_".join((*above, *path)), taken), _item_columns(kind[0]), within)
+            yield field
+            if isinstance(kind[0], dict):
+                yield from _lists(kind[0], (*within, field), taken)
+
+
 def _columns(fields: Sequence[tuple[tuple[str, ...], str | list[Node]]], taken: set[str]) -> tuple[Column, ...]:
     return tuple(
         Column(path, free("_".join(path), taken), kind if isinstance(kind, str) else "LIST") for path, kind in fields
@@ -102,9 +116,14 @@ def _columns(fields: Sequence[tuple[tuple[str, ...], str | list[Node]]], taken: 
 
 def _item_columns(item: Node) -> tuple[Column, ...]:
     if isinstance(item, dict):
-        return _columns(list(_walk(item, ())), set())
+        return _columns([(path, kind) for path, kind in _walk(item, ()) if not _is_of_objects(kind)], set())
     kind = item if isinstance(item, str) else "LIST"
     return (Column((), "name" if kind.upper() == "VARCHAR" else "value", kind),)
+
+
+def _is_of_objects(kind: str | list[Node]) -> bool:
+    """Is it a list of objects? Its items are rows of a view of their own."""
+    return isinstance(kind, list) and isinstance(kind[0], dict)
 
 
 def free(name: str, taken: set[str]) -> str:

@@ -17,6 +17,7 @@ from extract import cli
 from extract.job import Request, Watch, prepare
 from extract.recipe import make_recipe
 from extract.settings import Asking
+from tests.browser import browser_page, chromium, served, site  # noqa: F401  (fixtures)
 from tests.scripted import Answer, Script, answer_from_gold, running
 from tests.scripted.asking import Server
 

@@ -14,7 +14,7 @@ from store.rows import Attempt, Evidence, Outcome, Prompt, Record, Run, Schema
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
-NAME = {"name": "VARCHAR", "start": "INTEGER", "end": "INTEGER", "match": "VARCHAR"}
+NAME = {"name": "VARCHAR", "start": "INTEGER", "end": "INTEGER", "match": "VARCHAR", "confidence": "DOUBLE"}
 NUMBER = {
     **{name: "VARCHAR" for name in ("quote",)},
     "value": "DOUBLE",
@@ -22,6 +22,7 @@ NUMBER = {
     "start": "INTEGER",
     "end": "INTEGER",
     "match": "VARCHAR",
+    "confidence": "DOUBLE",
     "note": "VARCHAR",
 }
 PAPER_STRUCTURE = json.dumps(
@@ -32,9 +33,24 @@ PAPER_STRUCTURE = json.dumps(
         "datasets": [NAME],
         "baselines": [NAME],
         "headline_numbers": [NUMBER],
+        "record_confidence": "DOUBLE",
     }
 )
-PAPER = Schema("sha256:aaaabbbbcccc", "paper", '{"title": "Paper"}', PAPER_STRUCTURE)
+_NAME_MARK = {"type": "string", "x-any-case": True}
+_NUMBER_NAMES = {name: {"anyOf": [_NAME_MARK, {"type": "null"}]} for name in ("metric", "dataset", "baseline")}
+PAPER_JSON_SCHEMA = json.dumps(
+    {
+        "title": "Paper",
+        "$defs": {"HeadlineNumber": {"properties": _NUMBER_NAMES}},
+        "properties": {
+            "method": {"anyOf": [_NAME_MARK, {"type": "null"}]},
+            "datasets": {"type": "array", "items": _NAME_MARK},
+            "baselines": {"type": "array", "items": _NAME_MARK},
+            "headline_numbers": {"type": "array", "items": {"$ref": "#/$defs/HeadlineNumber"}},
+        },
+    }
+)
+PAPER = Schema("sha256:aaaabbbbcccc", "paper", PAPER_JSON_SCHEMA, PAPER_STRUCTURE)
 PROMPT = Prompt("sha256:prompt", "paper", 1, "Read the abstract.")
 
 

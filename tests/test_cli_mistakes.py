@@ -105,7 +105,7 @@ SETTINGS: list[tuple[tuple[str, ...], str]] = [
     ((*RUN, "--model", MODEL), "no API key for api.openai.com; set OPENAI_API_KEY, or use --model local"),
     ((*RUN, *ELSEWHERE), "answers at http://127.0.0.1:1/v1"),
     ((*RUN, "--model", "m", "--base-url", "127.0.0.1:1"), "--base-url '127.0.0.1:1' is no address"),
-    ((*RUN, "--base-url", "http://127.0.0.1:1/v1"), "--model local is the embedded one"),
+    ((*RUN, "--base-url", "http://127.0.0.1:1/v1"), "--model local is embedded"),
     ((*RUN, "--mode", "tools"), "--model local is asked in one way only"),
     ((*RUN, "--mode", "xml"), "unknown --mode 'xml'; expected one of json_schema, tools, json, md_json"),
     ((*RUN, *ELSEWHERE, "--model", "m", "--max-cost", "1"), "none is known for 'm'; give one with --prices FILE"),

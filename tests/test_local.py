@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from extract import local
+from extract.adapters import adapter_of
 from extract.errors import SettingsError
 
 WHOLE = b"first part" + b"second part"
@@ -65,13 +66,19 @@ def test_a_server_that_does_not_start_says_why(
 ) -> None:
     monkeypatch.setenv("CLAIMBASE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: packaged)
-    with pytest.raises(SettingsError, match="didn't start; its log ends: "), local.embedded_model(1):
+    with (
+        pytest.raises(SettingsError, match="didn't start; its log ends: "),
+        local.embedded_model(adapter_of("local"), 1),
+    ):
         pass
 
 
 def test_a_child_that_dies_at_once_is_told(monkeypatch: pytest.MonkeyPatch, packaged: SimpleNamespace) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(SettingsError, match="didn't start; its log ends: empty"), local.embedded_model(1):
+    with (
+        pytest.raises(SettingsError, match="didn't start; its log ends: empty"),
+        local.embedded_model(adapter_of("local"), 1),
+    ):
         pass
 
 

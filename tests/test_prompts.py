@@ -42,7 +42,7 @@ def test_an_abstract_that_holds_the_tag_gets_another() -> None:
 
 
 def test_the_embedded_models_prompt_is_the_one_it_was_trained_on() -> None:
-    messages = load_prompt("paper-local", FIELDS).messages("Some text.")
+    messages = load_prompt("trained", FIELDS).messages("Some text.")
     assert messages == [{"role": "user", "content": "Abstract: Some text.\nClaims: "}]
 
 
@@ -77,7 +77,7 @@ def test_a_prompt_out_of_form_is_one_clear_line(source: str, said: str) -> None:
 
 
 def test_an_unknown_prompt_names_the_shipped_ones() -> None:
-    with pytest.raises(PromptError, match=r"unknown prompt 'papr'; shipped: any, paper, paper-local"):
+    with pytest.raises(PromptError, match=r"unknown prompt 'papr'; shipped: any, paper, trained"):
         load_prompt("papr", "")
 
 
@@ -121,7 +121,9 @@ def test_the_recipe_takes_the_prompt_that_fits_schema_and_model(tmp_path: Path) 
     own = tmp_path / "own.py"
     own.write_text("from pydantic import BaseModel\nclass Own(BaseModel):\n    a: str\n", encoding="utf-8")
     assert make_recipe("paper", None, Asking("x")).prompt.name == "paper"
-    assert make_recipe("paper", None, Asking("local")).prompt.name == "paper-local"
+    trained_on = load_schema("paper").hash
+    assert make_recipe("paper", None, Asking("local", trained_on=trained_on)).prompt.name == "trained"
+    assert make_recipe(f"{own}:Own", None, Asking("local", trained_on=trained_on)).prompt.name == "any"
     assert make_recipe(f"{own}:Own", None, Asking("x")).prompt.name == "any"
 
 

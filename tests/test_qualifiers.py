@@ -97,3 +97,8 @@ def test_gold_is_read_as_annotated(name: str, least: float) -> None:
                 every += 1
                 right += qualifier(row.text, *place, numbers) == number.qualifier
     assert right / every >= least
+
+
+def test_the_end_of_a_range_lends_nothing_to_what_is_listed_after_it() -> None:
+    text = "It fell by 2.4 (interval 1.1 to 3.7, p = 0.0004)."
+    assert [qualifier(text, n.start, n.end, scan(text)) for n in scan(text)] == ["exact", "at_least", "up_to", "exact"]

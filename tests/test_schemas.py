@@ -54,6 +54,9 @@ class Sponsor(BaseModel):
 Trial.model_rebuild()
 
 
+PLACE = {"start": "INTEGER", "end": "INTEGER", "match": "VARCHAR", "confidence": "DOUBLE"}
+
+
 def by_name(fields: tuple[FieldShape, ...]) -> dict[str, FieldShape]:
     return {f.name: f for f in fields}
 
@@ -85,7 +88,7 @@ def test_the_structure_has_a_type_for_each_value_and_a_place_for_each_quote() ->
         "arms": ["VARCHAR"],
         "patients": "BIGINT",
         "blinded": "BOOLEAN",
-        "sites": [{"name": "VARCHAR", "start": "INTEGER", "end": "INTEGER", "match": "VARCHAR"}],
+        "sites": [{"name": "VARCHAR", **PLACE}],
         "sponsor": {"name": "VARCHAR", "kind": "VARCHAR"},
         "effects": [
             {
@@ -97,6 +100,7 @@ def test_the_structure_has_a_type_for_each_value_and_a_place_for_each_quote() ->
                 "evidence_start": "INTEGER",
                 "evidence_end": "INTEGER",
                 "evidence_match": "VARCHAR",
+                "evidence_confidence": "DOUBLE",
                 "note": "VARCHAR",
             }
         ],
@@ -146,7 +150,7 @@ def test_a_property_may_be_called_like_a_keyword() -> None:
 
 def test_describe_states_every_field_that_is_asked() -> None:
     lines = describe(shape_of(Trial)).splitlines()
-    assert lines[0] == "- drug*: the drug's name"
+    assert lines[0] == "- drug* (at most 80 characters): the drug's name"
     assert "- arms (list drug|placebo)" in lines
     assert "  - text*: the effect size" in lines
     assert not [line for line in lines if "size (" in line or "large" in line]
@@ -197,7 +201,10 @@ def test_a_users_schema_is_loaded_by_path(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     loaded = load_schema(f"{file}:SmallTrial")
-    assert (loaded.name, loaded.structure) == ("small_trial", {"drug": "VARCHAR"})
+    assert (loaded.name, loaded.structure) == (
+        "small_trial",
+        {"drug": "VARCHAR", "record_confidence": "DOUBLE"},
+    )
 
 
 BAD = """
@@ -253,4 +260,7 @@ def test_a_computed_field_is_a_column_and_no_other_schema() -> None:
     Computing.__name__ = "Plain"
     plain, computing = fingerprinted("s", Plain), fingerprinted("s", Computing)
     assert plain.hash == computing.hash, "what code computes is served from stored replies, without asking again"
-    assert (plain.structure, computing.structure) == ({"a": "VARCHAR"}, {"a": "VARCHAR", "length": "BIGINT"})
+    assert (plain.structure, computing.structure) == (
+        {"a": "VARCHAR", "record_confidence": "DOUBLE"},
+        {"a": "VARCHAR", "length": "BIGINT", "record_confidence": "DOUBLE"},
+    )

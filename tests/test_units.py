@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.quantity import scan
 from schemas.units import canonical_unit, units_agree
 
 
@@ -78,3 +79,21 @@ def test_a_unit_agrees_with_itself_and_is_stable(said: str) -> None:
     unit = canonical_unit(said)
     assert canonical_unit(unit) == unit
     assert units_agree(said, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("stable up to 300 K, and brittle above", 300.0, "K"),
+        ("from 300 K to 780 K.", 300.0, "K"),
+        ("trained on 300 K images", 300_000.0, "count"),
+        ("trained on 300K, then tuned", 300_000.0, "count"),
+        ("a hardness of 31 GPa at rest", 31.0, "GPa"),
+        ("a band gap of 4.9 eV.", 4.9, "eV"),
+        ("an odds ratio of 0.82, 95% confidence interval 0.74 to 0.91", 0.82, ""),
+        ("accuracies of 82, 95% on both sets", 82.0, "%"),
+    ],
+)
+def test_a_unit_is_read_from_what_stands_around(text: str, value: float, unit: str) -> None:
+    first = scan(text)[0]
+    assert (first.value, first.unit) == (value, unit)

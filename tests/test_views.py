@@ -39,18 +39,28 @@ def test_the_views_of_papers_show_what_was_saved(tmp_path: Path) -> None:
     record = a_record(7)
     store.save("run1", [record], [done(record)])
     assert rows(store.path, "FROM papers") == [
-        (record.record_id, "made.7", "Paper 7", "method", "question answering", "Lantern", "scripted", "run1")
+        (
+            *(record.record_id, "made.7", "Paper 7", "method", "question answering", "Lantern", None),
+            *("scripted", "run1"),
+            *("lantern", record.record_id),
+        )
     ]
-    assert columns(store.path, "datasets") == ["record_id", "ordinal", "name", "start", "end", "match"]
-    assert rows(store.path, "SELECT ordinal, name, match FROM datasets") == [(0, "MarbleQA", "exact")]
+    assert columns(store.path, "datasets") == [
+        *("record_id", "ordinal", "name", "start", "end", "match", "confidence", "canonical")
+    ]
+    assert rows(store.path, "SELECT ordinal, name, match, canonical FROM datasets") == [
+        (0, "MarbleQA", "exact", "marbleqa")
+    ]
     assert rows(store.path, "SELECT ordinal, name, match FROM baselines") == [(0, "Candle", "exact")]
     assert rows(store.path, "SELECT quote, value, unit, role, metric, dataset FROM headline_numbers") == [
         ("7.5\\%", 7.5, "%", "gain", None, "MarbleQA")
     ]
     assert columns(store.path, "claims") == [
-        *("record_id", "source_id", "title", "contribution", "task", "method", "ordinal", "quote", "value", "unit"),
-        *("role", "direction", "qualifier", "metric", "dataset", "baseline", "start", "end", "match", "note"),
-        *("model", "run_id"),
+        *("record_id", "source_id", "title", "contribution", "task", "method", "record_confidence", "ordinal", "quote"),
+        *("value", "unit", "role", "direction", "qualifier", "metric", "dataset", "baseline", "start", "end", "match"),
+        *("confidence", "note"),
+        *("model", "run_id", "method_canonical", "metric_canonical", "dataset_canonical", "baseline_canonical"),
+        *("si_value", "si_unit", "better", "work"),
     ]
     assert rows(store.path, "SELECT title, task, method, value, model FROM claims") == [
         ("Paper 7", "question answering", "Lantern", 7.5, "scripted")
@@ -139,17 +149,17 @@ def test_a_schema_of_ones_own_gets_its_views(tmp_path: Path) -> None:
     }
     saved(store, schema_of("trial", structure), value)
     id = a_record(1).record_id
-    assert rows(store.path, "FROM trials") == [(id, "made.1", "Paper 1", "II", 3, "scripted", "run1")]
+    assert rows(store.path, "FROM trials") == [(id, "made.1", "Paper 1", "II", 3, "scripted", "run1", id)]
     assert columns(store.path, "trials")[3:5] == ["phase", "design_arm_count"]
     assert rows(store.path, "FROM trial_design_sites ORDER BY ordinal") == [(id, 0, "Oslo"), (id, 1, "Rome")]
     assert columns(store.path, "trial_design_sites") == ["record_id", "ordinal", "name"]
     assert rows(store.path, "SELECT value FROM trial_years ORDER BY ordinal") == [(2020,), (2021,)]
     assert rows(store.path, "FROM trial_outcomes") == [(id, 0, "death", 0.5, 4, ["x"])]
     assert columns(store.path, "trial_claims")[3:] == [
-        *("phase", "design_arm_count", "ordinal", "name", "value", "place_start", "tags", "model", "run_id")
+        *("phase", "design_arm_count", "ordinal", "name", "value", "place_start", "tags", "model", "run_id", "work")
     ]
     # A second list with numbers, and a field of its items that has the name of one of the record's.
-    assert columns(store.path, "trial_claims_doses")[3:-2] == [
+    assert columns(store.path, "trial_claims_doses")[3:-3] == [
         *("phase", "design_arm_count", "ordinal", "value", "dose_phase")
     ]
     assert rows(store.path, "SELECT phase, dose_phase FROM trial_claims_doses") == [("II", "late")]
@@ -170,7 +180,7 @@ def test_names_that_are_odd_or_taken_are_safe(tmp_path: Path) -> None:
         "select": [{"ordinal": 9, "record_id": "r", "value": 1.5, "group": "g"}],
     }
     saved(store, schema_of("odd 'one'", structure), value)
-    assert columns(store.path, "odd 'one's")[3:-2] == ["odd 'one'_title", "order", "a \"b\" 'c'", "x_y", "x_y_2"]
+    assert columns(store.path, "odd 'one's")[3:-3] == ["odd 'one'_title", "order", "a \"b\" 'c'", "x_y", "x_y_2"]
     assert rows(store.path, """SELECT "odd 'one'_title", "order", "a ""b"" 'c'", x_y_2 FROM "odd 'one's" """) == [
         ("mine", "first", 7, 2)
     ]
@@ -188,7 +198,9 @@ def test_a_view_takes_no_name_that_is_there(tmp_path: Path, name: str) -> None:
     taken = view.lower() in (*BASE_TABLES, "datasets", "claims")
     assert rows(store.path, f'SELECT size FROM "{view}_123456"' if taken else f'SELECT size FROM "{view}"') == [(3,)]
     assert rows(store.path, "SELECT count(*) FROM records") == [(1,)]
-    assert columns(store.path, "datasets") == ["record_id", "ordinal", "name", "start", "end", "match"]
+    assert columns(store.path, "datasets") == [
+        *("record_id", "ordinal", "name", "start", "end", "match", "confidence", "canonical")
+    ]
 
 
 def test_the_fingerprint_of_the_latest_run_has_the_plain_names(tmp_path: Path) -> None:

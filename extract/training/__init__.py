@@ -1,0 +1,1 @@
+"""Training of a small adapter for the embedded model from gold (extra `train`), as `docs/training.md` shows."""

@@ -1,0 +1,1 @@
+"""The pages of the web app, a module each."""
