@@ -218,9 +218,7 @@ def _named(subject: Subject, taken: set[str]) -> list[str]:
 def _model_query(subject: Subject) -> str:
     taken = {"record_id", "source_id", "title", "reviewed_by", "model", "run_id"}
     fields = _named(subject, taken)
-    origins = [
-        f"m.o{n} AS {quoted(free(f'{column.name}_origin', taken))}" for n, column in enumerate(subject.scalars)
-    ]
+    origins = [f"m.o{n} AS {quoted(free(f'{column.name}_origin', taken))}" for n, column in enumerate(subject.scalars)]
     columns = "".join(f"{each}, " for each in (*fields, *origins))
     return f"""SELECT m.record_id, r.source_id, r.title, {columns}m.reviewed_by, u.model, m.run_id
         FROM ({_effective_models(subject)}) m JOIN records r USING (record_id) JOIN runs u USING (run_id)"""  # noqa: S608
