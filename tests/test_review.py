@@ -199,9 +199,9 @@ def test_an_abstract_is_done_once_all_is_judged(store: Store) -> None:
         ({"verdict": "kept", "path": "datasets", "claim": "{}"}, "not among those that are gone"),
     ],
 )
-def test_a_form_that_says_nothing_fit_is_refused(store: Store, form: dict[str, str], why: str) -> None:
+def test_a_form_that_says_nothing_fit_is_refused(store: Store, form: dict[str, Any], why: str) -> None:
     with pytest.raises(Unfit, match=why):
-        write(store, **form)
+        write(store, "Anna", 1, **form)
     assert rows(store.path, "SELECT count(*) FROM reviews") == [(0,)]
 
 
