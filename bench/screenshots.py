@@ -36,6 +36,7 @@ def pages(db: Path) -> Iterator[tuple[str, str]]:
     run = next(iter(run_query(db, "SELECT run_id FROM runs ORDER BY started_at DESC LIMIT 1").rows))[0]
     yield "claims", "/claims"
     yield "paper", f"/paper/{paper}"
+    yield "review", f"/review/abstract/{paper}?queue=weakest&at=2"
     yield "runs", "/runs"
     yield "run", f"/runs/{run}"
     yield "plots", "/plots?kind=metric&unit=x"
@@ -47,12 +48,13 @@ def pages(db: Path) -> Iterator[tuple[str, str]]:
 def take(browser: Browser, address: str, db: Path, folder: Path) -> None:
     """Take them all."""
     for scheme in SCHEMES:
-        for width, names in ((WIDE, None), (PHONE, ("claims", "paper"))):
+        for width, names in ((WIDE, None), (PHONE, ("claims", "paper", "review"))):
             page = browser.new_page(
                 viewport={"width": width[0], "height": width[1]},
                 color_scheme="dark" if scheme == "dark" else "light",
                 device_scale_factor=1,
             )
+            page.context.add_cookies([{"name": "claimbase-reviewer", "value": "Anna", "url": address}])
             for name, path in pages(db):
                 if names is None or name in names:
                     _take(page, address + path, folder / f"{name}{'' if names is None else '-phone'}-{scheme}.png")

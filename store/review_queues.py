@@ -17,9 +17,11 @@ import duckdb
 from store.errors import StoreError
 from store.opening import first_row
 from store.reading import aware
-from store.reviewed import COMPLETE, OWN, Subject, completed, contents
+from store.reviewed import COMPLETE, Subject, completed, contents, own
 from store.sqltext import literal, member, quoted
 from store.text import clean
+
+_BY_SEVERAL = "record_id IN (SELECT record_id FROM reviews GROUP BY record_id HAVING count(DISTINCT reviewer) > 1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def weakest(con: duckdb.DuckDBPyConnection, subject: Subject, limit: int) -> lis
 def deferred(con: duckdb.DuckDBPyConnection, subject: Subject, reviewer: str) -> list[str]:
     """The abstracts in which a reviewer has put claims off, the longest waiting first."""
     rows = con.execute(
-        f"""SELECT record_id FROM ({OWN}) WHERE schema_name = ? AND reviewer = ? AND verdict = 'deferred'
+        f"""SELECT record_id FROM ({own()}) WHERE schema_name = ? AND reviewer = ? AND verdict = 'deferred'
         GROUP BY record_id ORDER BY min(judged_at)""",  # noqa: S608
         [subject.name, reviewer],
     ).fetchall()
@@ -172,7 +174,7 @@ def sampled(con: duckdb.DuckDBPyConnection, subject: Subject, seed: str) -> list
 def disputes(con: duckdb.DuckDBPyConnection, subject: Subject) -> list[Dispute]:
     """The claims on which reviewers differ, those that one added and another who was done did not among them."""
     rows = con.execute(
-        f"""WITH own AS (SELECT * FROM ({OWN}) WHERE schema_name = $schema AND verdict <> 'deferred'),
+        f"""WITH own AS (SELECT * FROM ({own(_BY_SEVERAL)}) WHERE schema_name = $schema AND verdict <> 'deferred'),
         settled AS (SELECT DISTINCT record_id, path, claim FROM own WHERE settles),
         voices AS (SELECT record_id, path, claim, reviewer, verdict, value, reason FROM own WHERE NOT settles
             UNION ALL SELECT a.record_id, a.path, a.claim, d.reviewer, 'absent', NULL, NULL
@@ -196,7 +198,7 @@ def judged_alike(con: duckdb.DuckDBPyConnection, subject: Subject) -> list[tuple
     Verdicts are `accepted`, `corrected`, `rejected`; what settles a difference is none of a reviewer's own.
     """
     rows = con.execute(
-        f"""SELECT record_id, path || ' ' || claim::VARCHAR, reviewer, verdict FROM ({OWN})
+        f"""SELECT record_id, path || ' ' || claim::VARCHAR, reviewer, verdict FROM ({own()})
         WHERE schema_name = ? AND NOT settles AND verdict IN ('accepted', 'corrected', 'rejected')
         ORDER BY ALL""",  # noqa: S608
         [subject.name],
@@ -207,7 +209,7 @@ def judged_alike(con: duckdb.DuckDBPyConnection, subject: Subject) -> list[tuple
 def reviewers(con: duckdb.DuckDBPyConnection, subject: Subject) -> list[dict[str, Any]]:
     """Each reviewer with the numbers of their verdicts, abstracts they are done with, and first and last time."""
     rows = con.execute(
-        f"""WITH own AS (SELECT * FROM ({OWN}) WHERE schema_name = $schema AND NOT settles),
+        f"""WITH own AS (SELECT * FROM ({own()}) WHERE schema_name = $schema AND NOT settles),
         done AS (SELECT reviewer, count(*) AS complete FROM ({completed(subject)}) GROUP BY reviewer)
         SELECT reviewer, count(*) FILTER (verdict = 'accepted'), count(*) FILTER (verdict = 'corrected'),
             count(*) FILTER (verdict = 'rejected'), count(*) FILTER (verdict = 'added'),

@@ -23,10 +23,17 @@ RECORD_CONFIDENCE = "record_confidence"
 _LIVE = """SELECT * FROM reviews r WHERE verdict <> 'undone'
     AND NOT EXISTS (SELECT 1 FROM reviews u WHERE u.undoes = r.review_id)"""
 
-OWN = f"""SELECT * FROM ({_LIVE}) WHERE verdict IN ('accepted', 'corrected', 'rejected', 'added', 'deferred')
-    QUALIFY row_number() OVER (
-        PARTITION BY schema_name, record_id, path, claim, reviewer, settles ORDER BY judged_at DESC) = 1"""  # noqa: S608
-"""Each reviewer's latest verdict on each claim, a settling one apart; what was undone is no verdict."""
+
+def own(among: str = "true") -> str:
+    """A SELECT of each reviewer's latest verdict on each claim, a settling one apart; what was undone is no verdict.
+
+    `among`: a condition on whole records, which spares the others the work.
+    """
+    return f"""SELECT * FROM ({_LIVE}) WHERE {among}
+        AND verdict IN ('accepted', 'corrected', 'rejected', 'added', 'deferred')
+        QUALIFY row_number() OVER (
+            PARTITION BY schema_name, record_id, path, claim, reviewer, settles ORDER BY judged_at DESC) = 1"""  # noqa: S608
+
 
 COMPLETE = f"""SELECT * FROM ({_LIVE}) WHERE verdict = 'complete'
     QUALIFY row_number() OVER (PARTITION BY schema_name, record_id, reviewer ORDER BY judged_at DESC) = 1"""  # noqa: S608
@@ -41,7 +48,7 @@ SELECT schema_name, record_id, path, claim,
     CASE WHEN bool_or(settles) THEN arg_max_null(reason, judged_at) FILTER (settles)
         ELSE string_agg(DISTINCT reason, '; ' ORDER BY reason) END AS reason,
     string_agg(DISTINCT reviewer, ', ' ORDER BY reviewer) AS reviewers, max(judged_at) AS judged_at
-FROM ({OWN}) WHERE verdict <> 'deferred' GROUP BY schema_name, record_id, path, claim
+FROM ({own()}) WHERE verdict <> 'deferred' GROUP BY schema_name, record_id, path, claim
 """  # noqa: S608
 
 
@@ -133,7 +140,8 @@ def digests(subject: Subject, source: str) -> str:
 def completed(subject: Subject) -> str:
     """A SELECT of (record_id, reviewer, judged_at): who is done with which abstract, its claims as they were then."""
     known = f"(SELECT * FROM ({COMPLETE}) WHERE schema_name = {literal(subject.name)})"  # noqa: S608
-    put_off = f"(SELECT * FROM ({OWN}) WHERE schema_name = {literal(subject.name)} AND verdict = 'deferred')"  # noqa: S608
+    some = own("record_id IN (SELECT record_id FROM reviews WHERE verdict = 'deferred')")
+    put_off = f"(SELECT * FROM ({some}) WHERE schema_name = {literal(subject.name)} AND verdict = 'deferred')"  # noqa: S608
     source = f"(FROM {subject.table} SEMI JOIN {known} USING (record_id))"
     return f"""SELECT d.record_id, d.reviewer, d.judged_at FROM {known} d
         JOIN ({digests(subject, source)}) n ON n.record_id = d.record_id AND n.digest = d.claim

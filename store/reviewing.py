@@ -17,7 +17,7 @@ import duckdb
 from store.errors import StoreError
 from store.opening import first_row
 from store.reading import aware
-from store.reviewed import COMPLETE, OWN, Subject, content, contents, digests, path_of
+from store.reviewed import COMPLETE, Subject, content, contents, digests, own, path_of
 from store.sqltext import literal
 from store.structure import shape_of
 from store.text import clean, clean_json
@@ -130,7 +130,7 @@ def content_of(con: duckdb.DuckDBPyConnection, subject: Subject, path: str, know
 def own_verdicts(con: duckdb.DuckDBPyConnection, schema_name: str, record_id: str, reviewer: str) -> list[Review]:
     """A reviewer's latest verdict on each claim of a record, also on claims that are no more; no settling ones."""
     rows = con.execute(
-        f"""SELECT {_COLUMNS} FROM ({OWN}) WHERE schema_name = ? AND record_id = ? AND reviewer = ? AND NOT settles
+        f"""SELECT {_COLUMNS} FROM ({own()}) WHERE schema_name = ? AND record_id = ? AND reviewer = ? AND NOT settles
         ORDER BY judged_at""",  # noqa: S608
         [schema_name, record_id, reviewer],
     ).fetchall()

@@ -153,16 +153,19 @@ def test_the_driver_is_killed_and_started_again(nodes: Nodes, abstracts: str, al
     assert rows(db, "SELECT count(*) FROM runs") == [(2,)]
 
 
-def test_ctrl_c(nodes: Nodes, server: SpawnedServer, abstracts: str, tmp_path: Path) -> None:
+def test_ctrl_c(nodes: Nodes, abstracts: str, tmp_path: Path) -> None:
+    """No faults here: a record that is dropped between a bad reply and the next call leaves no row, on Ray or not."""
     db = tmp_path / "c.duckdb"
-    arguments = [*run_arguments(server, db, abstracts, concurrency=IN_FLIGHT), "--engine", "ray"]
-    driver = started(*arguments, "--address", nodes.address, "--workers", "2", "--json")
-    assert eventually(lambda: server.stats().requests >= 20, PATIENCE_S)
-    driver.send_signal(signal.SIGINT)
-    code, out, said = done_with(driver, PATIENCE_S)
+    with spawned(script(COUNT, latency_ms=(50, 200))) as server:
+        arguments = [*run_arguments(server, db, abstracts, concurrency=IN_FLIGHT), "--engine", "ray"]
+        driver = started(*arguments, "--address", nodes.address, "--workers", "2", "--json")
+        assert eventually(lambda: server.stats().requests >= 20, PATIENCE_S)
+        driver.send_signal(signal.SIGINT)
+        code, out, said = done_with(driver, PATIENCE_S)
+        asked = server.stats().requests
     assert code == 130 and "no new calls" in said and out.count("\n") == 1
     calls = sum(count for (count,) in rows(db, "SELECT count(*) FROM attempts"))
-    assert calls == server.stats().requests < COUNT
+    assert calls == asked < COUNT
     assert rows(db, "SELECT status FROM runs") == [("interrupted",)]
 
 

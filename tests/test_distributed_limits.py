@@ -103,6 +103,19 @@ def test_the_sums_hold_whoever_comes_or_goes(steps: list[tuple[str, int, int]], 
         assert calls <= 2.0 + 2.0 * clock.now  # a second's worth at once, then 120 a minute
 
 
+def test_a_rate_is_given_out_whole_though_each_beat_finds_but_a_part_of_a_call() -> None:
+    clock = Clock()
+    ledger = Ledger(Limits(concurrency=12, rpm=600.0), clock)
+    workers = [Simulated(f"w{n}") for n in range(3)]
+    for worker in workers:
+        ledger.join(worker.name)
+    calls = 0.0
+    for _ in range(200):  # ten seconds, a beat of each in every twentieth
+        clock.now += 0.05
+        calls += sum(worker.beat(ledger, 0, 4, goes_back=False).calls for worker in workers)
+    assert calls == pytest.approx(10 + 100, abs=1)
+
+
 def test_all_places_are_given_out_and_taken_over() -> None:
     ledger = Ledger(Limits(concurrency=10))
     workers = [Simulated(f"w{n}") for n in range(3)]

@@ -330,6 +330,14 @@ def test_reviewed_papers_are_gold(store: Store, claimbase: Command, tmp_path: Pa
     }
     [row] = read_gold(to)
     assert not row.sampled and row.places == [(55, 60)]
+    said = claimbase("eval", to, "--db", store.path)
+    assert said.code == 2 and "none of its abstracts was drawn at random" in said.err
+    with to.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**line, "id": "made.2", "abstract": a_record(2).text, "sampled": True}) + "\n")
+    assert (
+        "1 done, 0 failed, 0 missing, 1 not drawn at random and left out"
+        in claimbase("eval", to, "--db", store.path).out
+    )
     assert claimbase("export", "gold", "--to", to, "--db", store.path).code == 2
     assert claimbase("export", "gold", "--to", tmp_path / "gold.csv", "--db", store.path).code == 2
 

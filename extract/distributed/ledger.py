@@ -86,10 +86,11 @@ class Account:
 class Rate(Bucket):
     """A bucket that gives what it has, up to what is wanted; it owes nothing."""
 
-    def draw(self, wanted: float) -> float:
-        """Take up to `wanted` out; return how much it was."""
+    def draw(self, wanted: float, *, whole: bool = False) -> float:
+        """Take up to `wanted` out; return how much it was. Of what is given `whole`, a fraction stays in."""
         self._flow()
         given = max(0.0, min(wanted, self._level))
+        given = float(math.floor(given)) if whole else given
         self._level -= given
         return given
 
@@ -134,8 +135,8 @@ class Ledger:
         account.given += budget
         return Grant(
             places=places,
-            calls=math.floor(self._draw(self.calls, math.floor(beat.calls))),
-            tokens=self._draw(self.tokens, beat.tokens),
+            calls=self.calls.draw(math.ceil(beat.calls), whole=True) if self.calls and beat.calls > 0 else 0.0,
+            tokens=self.tokens.draw(beat.tokens) if self.tokens and beat.tokens > 0 else 0.0,
             budget=budget,
             over=over,
             stopping=self.stopping,
@@ -149,10 +150,6 @@ class Ledger:
         even = share + (workers.index(worker) < more)
         others = sum(account.places for name, account in self.accounts.items() if name != worker)
         return max(0, min(even, self.limits.concurrency - others))
-
-    @staticmethod
-    def _draw(rate: Rate | None, wanted: float) -> float:
-        return rate.draw(wanted) if rate and wanted > 0 else 0.0
 
     def _budget(self, account: Account, beat: Beat) -> tuple[Amount, str | None]:
         """Return what a worker gets of the budget; and the words that say so, if nobody can make this call any more."""
