@@ -133,7 +133,7 @@ def test_what_is_done_is_not_asked_again(claimbase: Command, tmp_path: Path) -> 
 
 def test_sql_works_while_a_run_goes_on(tmp_path: Path) -> None:
     db = tmp_path / "claims.duckdb"
-    with running(seed_script(latency_ms=(120, 120))) as server:
+    with running(seed_script(latency_ms=(250, 250))) as server:
         going = spawn(["run", SEEDS, "--db", db, "--model", MODEL, "--base-url", server.base_url, "--concurrency", "1"])
         while not db.exists():
             assert going.poll() is None

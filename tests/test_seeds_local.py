@@ -127,6 +127,16 @@ def test_what_the_text_does_not_say_is_no_claim(seeds_run: Run) -> None:
     assert orphans == 0
 
 
+@pytest.mark.parametrize(
+    ("view", "column"),
+    [("papers", "record_confidence"), ("headline_numbers", "confidence"), ("datasets", "confidence")],
+)
+def test_each_claim_has_a_confidence(seeds_run: Run, view: str, column: str) -> None:
+    figures = f"count(*), count({column}), count(DISTINCT {column}), min({column}), max({column})"
+    [(claims, known, different, least, most)] = run_query(seeds_run.db, f"SELECT {figures} FROM {view}").rows
+    assert claims == known > 3 and different > 3 and 0.0 <= least < most <= 1.0
+
+
 def test_a_second_run_asks_nothing_and_starts_no_trouble(seeds_run: Run, claimbase: Command) -> None:
     said = claimbase("run", SEEDS, "--db", seeds_run.db)
     assert said.code == 0 and "19 records: 0 done, 0 failed, 19 done before" in said.err

