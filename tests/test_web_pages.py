@@ -279,8 +279,8 @@ def test_the_file_is_not_kept_while_a_run_goes_on(tmp_path: Path) -> None:
     site = Reads(path)
     with site.open():
         pass
-    with writing(path, 0.0):
-        pass
+    with writing(path, 0.0) as con:  # not a moment's wait
+        assert con.execute("SELECT count(*) FROM runs").fetchone() == (1,)
     site.close()
 
 
