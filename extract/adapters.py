@@ -14,13 +14,14 @@ from extract.settings import LOCAL
 ADAPTER, CARD = "adapter.gguf", "card.json"
 SHIPPED = Path(__file__).parent / "embedded"
 TRAINED_PROMPT = "trained"
-"""The prompt that adapters are trained on: the abstract and nothing else."""
+"""The prompt that adapters are trained on: title, abstract and the numbers in it, with no word of instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
     """An adapter on file. `digest` tells it from others, wherever it lies; `schema` and its hash: what it answers by.
 
+    `prompt_version`: of the prompt that it was trained on, and has to be asked with.
     `calibration` is what makes its token probabilities a confidence (`certainty.Calibration`).
     """
 
@@ -28,6 +29,7 @@ class Adapter:
     digest: str
     schema: str
     schema_hash: str
+    prompt_version: int
     calibration: tuple[tuple[str, tuple[float, float, float]], ...]
     shipped: bool
 
@@ -43,6 +45,7 @@ def adapter_of(model: str) -> Adapter:
         content = (folder / ADAPTER).read_bytes()
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
         schema, schema_hash = str(card["schema"]), str(card["schema_hash"])
+        prompt_version = int(card["prompt_version"])
         calibration = tuple((kind, (float(b), float(t), float(m))) for kind, (b, t, m) in card["calibration"].items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise SettingsError(
@@ -50,4 +53,4 @@ def adapter_of(model: str) -> Adapter:
             f"or --model {LOCAL} for the shipped one"
         ) from None
     digest = hashlib.sha256(content).hexdigest()[:20]
-    return Adapter(folder / ADAPTER, digest, schema, schema_hash, calibration, shipped=not named)
+    return Adapter(folder / ADAPTER, digest, schema, schema_hash, prompt_version, calibration, shipped=not named)

@@ -106,7 +106,7 @@ class Client:
         try:
             answer = await self._instructor.chat.completions.create(
                 response_model=self._reply_model,
-                messages=cast(Any, self.recipe.prompt.messages(conversation.record.text)),
+                messages=cast(Any, self.recipe.prompt.messages(conversation.record.text, conversation.record.title)),
                 max_retries=self.recipe.asking.reasks,
                 **self._parameters,
             )
@@ -129,7 +129,7 @@ class Client:
         """
         completion: ChatCompletion | None = None
         try:
-            completion = await self._create(**self._first.about(conversation.record.text))
+            completion = await self._create(**self._first.about(conversation.record.text, conversation.record.title))
             return conversation.judge(said_in(completion))
         except ResponseParsingError as e:
             conversation.first = FirstReply(e, completion)

@@ -28,13 +28,13 @@ class FirstRequest:
         said = [message["content"] for message in self._static["messages"]]
         self._at = next(i for i, content in enumerate(said) if self._stand_in in content)
 
-    def about(self, abstract: str) -> dict[str, Any]:
+    def about(self, abstract: str, title: str | None = None) -> dict[str, Any]:
         """Return the request about an abstract."""
         messages = list(self._static["messages"])
         message = messages[self._at]
-        content = message["content"].replace(self._stand_in, self._last_message(abstract))
+        content = message["content"].replace(self._stand_in, self._last_message(abstract, title))
         messages[self._at] = {**message, "content": content}
         return {**self._static, "messages": messages}
 
-    def _last_message(self, abstract: str) -> str:
-        return self._prompt.messages(abstract)[-1]["content"]
+    def _last_message(self, abstract: str, title: str | None = None) -> str:
+        return self._prompt.messages(abstract, title)[-1]["content"]

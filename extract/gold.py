@@ -6,7 +6,7 @@ reply that is right for it.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ class GoldRow:
     claims: GoldClaims
     places: Sequence[tuple[int, int] | None]
     sampled: bool = True
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +71,27 @@ class OwnGoldRow:
     text: str
     reply: BaseModel
     claims: Mapping[str, Any]
+    title: str | None = None
 
 
 def read_gold(path: Path) -> Iterator[GoldRow]:
     """Yield the rows of a gold file. Raises InputError with the line for one that is out of form."""
-    for number, name, text, gold, sampled in _rows(path):
+    for row in _rows(path):
         try:
-            claims = GoldClaims.model_validate(gold)
+            claims = GoldClaims.model_validate(row.gold)
         except ValidationError as e:
             first = e.errors(include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise InputError(str(path), f"gold.{where}: {first['msg']}", number) from e
-        yield GoldRow(record_id(text), name, text, claims, _places(text, claims.numbers), sampled)
+            raise InputError(str(path), f"gold.{where}: {first['msg']}", row.number) from e
+        places = _places(row.text, claims.numbers)
+        yield GoldRow(record_id(row.text), row.name, row.text, claims, places, row.sampled, row.title)
 
 
 def as_read(row: GoldRow) -> GoldRow:
     """Return a row with its text as a reader makes it, its tags and entities undone: the record's, if it came so."""
     text = cleaned(row.text, "marked")
-    return GoldRow(record_id(text), row.name, text, row.claims, _places(text, row.claims.numbers), row.sampled)
+    places = _places(text, row.claims.numbers)
+    return replace(row, record_id=record_id(text), text=text, places=places)
 
 
 def read_own_gold(path: Path, schema: LoadedSchema) -> Iterator[OwnGoldRow]:
@@ -96,26 +100,37 @@ def read_own_gold(path: Path, schema: LoadedSchema) -> Iterator[OwnGoldRow]:
     Raises InputError with the line for one that is out of form, doesn't fit the schema, or quotes what its abstract
     doesn't hold.
     """
-    for number, name, text, gold, _ in _rows(path):
+    for row in _rows(path):
         try:
-            reply = read_reply(schema.model, json.dumps(gold))
-            derived = derive(schema.fields, reply, GroundedText(text))
+            reply = read_reply(schema.model, json.dumps(row.gold))
+            derived = derive(schema.fields, reply, GroundedText(row.text))
         except ReplyUnfit as e:
-            raise InputError(str(path), f"gold is not of schema {schema.name!r}: {e.faults[0]}", number) from e
+            raise InputError(str(path), f"gold is not of schema {schema.name!r}: {e.faults[0]}", row.number) from e
         if derived.faults:
-            raise InputError(str(path), f"gold.{derived.faults[0]}", number)
-        yield OwnGoldRow(record_id(text), name, text, reply, derived.value)
+            raise InputError(str(path), f"gold.{derived.faults[0]}", row.number)
+        yield OwnGoldRow(record_id(row.text), row.name, row.text, reply, derived.value, row.title)
 
 
 def own_as_read(row: OwnGoldRow, schema: LoadedSchema) -> OwnGoldRow:
     """Return a row with its text as a reader makes it, as `as_read` does."""
     text = cleaned(row.text, "marked")
     claims = derive(schema.fields, row.reply, GroundedText(text)).value
-    return OwnGoldRow(record_id(text), row.name, text, row.reply, claims)
+    return replace(row, record_id=record_id(text), text=text, claims=claims)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, str, str, Any, bool]]:
-    """Yield for each line its number, the abstract's name and text, its gold, and whether it was drawn at random."""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line as it stands, with its number; `gold` is not looked into yet."""
+
+    number: int
+    name: str
+    title: str | None
+    text: str
+    gold: Any
+    sampled: bool
+
+
+def _rows(path: Path) -> Iterator[_Row]:
     if not path.is_file():
         raise InputError(str(path), "no such file; expected gold, one JSON object a line")
     for number, line in numbered_lines(path):
@@ -124,10 +139,10 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str, Any, bool]]:
         try:
             row: Mapping[str, Any] = json.loads(line)
             text, gold = str(row["abstract"]), row["gold"]
-            name = str(row.get("id", number))
+            name, title = str(row.get("id", number)), row.get("title")
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise InputError(str(path), f"not a row of gold ({e}); expected id, abstract and gold", number) from e
-        yield number, name, text, gold, row.get("sampled") is not False
+        yield _Row(number, name, str(title) if title else None, text, gold, row.get("sampled") is not False)
 
 
 def _places(text: str, numbers: Sequence[GoldNumber]) -> list[tuple[int, int] | None]:

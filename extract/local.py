@@ -45,6 +45,7 @@ def asking_for(adapter: Adapter) -> Asking:
         reasks=0,
         adapter=adapter.digest,
         trained_on=adapter.schema_hash,
+        trained_prompt=adapter.prompt_version,
         logprobs=True,
         calibration=adapter.calibration,
     )

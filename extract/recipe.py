@@ -21,7 +21,7 @@ from schemas.registry import LoadedSchema, load_schema
 from schemas.sent import Bounds, sent_schema
 from schemas.strict import refusals
 
-_NO_PART = frozenset(("reasks", "logprobs", "trained_on", "calibration"))
+_NO_PART = frozenset(("reasks", "logprobs", "trained_on", "trained_prompt", "calibration"))
 """Parameters that leave the answer as it is."""
 BOUNDS = Bounds(items=24, characters=200)
 """Of a bounded schema. Beyond the longest list (22) and string (120) of the annotated abstracts."""
@@ -62,7 +62,8 @@ def make_recipe(schema: str, prompt: str | None, asking: Asking) -> Recipe:
     loaded = load_schema(schema)
     own = TRAINED_PROMPT if asking.trained_on == loaded.hash else loaded.name
     name = prompt or (own if own in shipped() else "any")
-    recipe = Recipe(loaded, load_prompt(name, describe(loaded.fields)), asking)
+    version = asking.trained_prompt if name == TRAINED_PROMPT and asking.trained_prompt else None
+    recipe = Recipe(loaded, load_prompt(name, describe(loaded.fields), version), asking)
     _check_examples(recipe)
     return recipe
 

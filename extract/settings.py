@@ -57,6 +57,8 @@ class Asking:
     """Of the embedded model: the digest of the adapter on it."""
     trained_on: str = ""
     """The hash of the schema that the adapter was trained on."""
+    trained_prompt: int = 0
+    """The version of the prompt that it was trained on."""
     logprobs: bool = False
     """Ask how likely each token of a reply was: what the claims' confidence is computed from."""
     calibration: tuple[tuple[str, tuple[float, float, float]], ...] = ()

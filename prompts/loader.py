@@ -1,10 +1,11 @@
 """Loads a prompt file and turns it, with an abstract, into chat messages.
 
 A file is Markdown in sections: `# system` (rules; `{{fields}}` stands for the schema's), any number of `# example`
-(an abstract) each followed by `# reply` (its JSON), and last `# user`, in which `{{abstract}}` stands for the abstract.
-All that is the same for every record comes first and the abstract last, so that a provider's prompt cache, or a local
-server's, holds the static part. Nothing is a template but these two markers, each replaced once: braces, backslashes
-and back-ticks of an abstract go through as they are. A released file is never edited; a change is a new version.
+(an abstract) each followed by `# reply` (its JSON), and last `# user`, in which `{{abstract}}` stands for the abstract,
+`{{title}}` for its title if it has one, and `{{numbers}}` for the numbers that code finds in it. All that is the same
+for every record comes first and the abstract last, so that a provider's prompt cache, or a local server's, holds the
+static part. Nothing is a template but these markers, each replaced once: braces, backslashes and back-ticks of an
+abstract go through as they are. A released file is never edited; a change is a new version.
 """
 
 import hashlib
@@ -14,10 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FIELDS, ABSTRACT = "{{fields}}", "{{abstract}}"
+from schemas.quantity import scan
+
+FIELDS, ABSTRACT, TITLE, NUMBERS = "{{fields}}", "{{abstract}}", "{{title}}", "{{numbers}}"
 _FOLDER = Path(__file__).parent
 _FILE_NAME = re.compile(r"(?P<name>.+)\.v(?P<version>\d+)\.md")
 _SECTION = re.compile(r"^# (system|example|reply|user)\n", re.MULTILINE)
+_MARKERS = re.compile("|".join(map(re.escape, (ABSTRACT, TITLE, NUMBERS))))
 _TAG = "abstract"
 
 
@@ -35,7 +39,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt with its schema's fields filled in. `hash` is that of `text`: all of it but the abstract."""
+    """A prompt with its schema's fields filled in. `hash` is that of `text`: all of it but what is a record's."""
 
     name: str
     version: int
@@ -45,31 +49,36 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """All that is sent besides the abstract, as JSON of the messages."""
-        return json.dumps(self.messages(ABSTRACT), ensure_ascii=False)
+        """All that is sent besides what is a record's, as JSON of the messages with the markers in them."""
+        return json.dumps([*self._static(), {"role": "user", "content": self.user}], ensure_ascii=False)
 
     @property
     def hash(self) -> str:
         """A hash of `text`, with the recipe's version before it."""
         return f"p1-{hashlib.sha256(self.text.encode()).hexdigest()[:20]}"
 
-    def messages(self, abstract: str) -> list[dict[str, str]]:
+    def messages(self, abstract: str, title: str | None = None) -> list[dict[str, str]]:
         """Return the messages of a first call for `abstract`: the static part, then the abstract."""
+        return [*self._static(), {"role": "user", "content": self._about(abstract, title)}]
+
+    def _static(self) -> list[dict[str, str]]:
         static = [{"role": "system", "content": self.system}] if self.system else []
         for example in self.examples:
-            static.append({"role": "user", "content": self._fenced(example.abstract)})
+            static.append({"role": "user", "content": self._about(example.abstract)})
             static.append({"role": "assistant", "content": example.reply})
-        return [*static, {"role": "user", "content": self._fenced(abstract)}]
+        return static
 
-    def _fenced(self, abstract: str) -> str:
-        """Put the abstract in its place; its tag is numbered if the abstract itself holds that tag."""
-        before, _, after = self.user.partition(ABSTRACT)
-        tag, n = _TAG, 1
-        while f"<{tag}" in abstract or f"</{tag}" in abstract:
+    def _about(self, abstract: str, title: str | None = None) -> str:
+        """Put what is a record's in its place; the abstract's tag is numbered if the record itself holds that tag."""
+        said = {ABSTRACT: abstract, TITLE: " ".join((title or "").split()) if TITLE in self.user else ""}
+        if NUMBERS in self.user:
+            said[NUMBERS] = " | ".join(abstract[span.start : span.end] for span in scan(abstract))
+        user, tag, n = self.user, _TAG, 1
+        while any(f"<{tag}" in text or f"</{tag}" in text for text in said.values()):
             tag, n = f"{_TAG}-{n}", n + 1
         if tag != _TAG:
-            before, after = before.replace(f"<{_TAG}>", f"<{tag}>"), after.replace(f"</{_TAG}>", f"</{tag}>")
-        return f"{before}{abstract}{after}"
+            user = user.replace(f"<{_TAG}>", f"<{tag}>").replace(f"</{_TAG}>", f"</{tag}>")
+        return _MARKERS.sub(lambda marker: said[marker[0]], user)
 
 
 def shipped() -> dict[str, int]:
@@ -114,8 +123,15 @@ def parse_prompt(name: str, version: int, source: str, fields: str) -> Prompt:
         )
     texts = [text for _, text in sections]
     user = texts[-1]
-    if user.count(ABSTRACT) != 1:
-        raise PromptError(f"prompt {name!r}: '# user' holds {ABSTRACT} {user.count(ABSTRACT)} times; expected once")
+    for marker, allowed, expected in (
+        (ABSTRACT, (1,), "once"),
+        (TITLE, (0, 1), "at most once"),
+        (NUMBERS, (0, 1), "at most once"),
+    ):
+        if user.count(marker) not in allowed:
+            raise PromptError(
+                f"prompt {name!r}: '# user' holds {marker} {user.count(marker)} times; expected {expected}"
+            )
     system = texts[0].replace(FIELDS, fields, 1) if kinds[0] == "system" else ""
     pairs = texts[len(texts) - 1 - len(middle) : -1]
     examples = tuple(Example(a, r) for a, r in zip(pairs[::2], pairs[1::2], strict=True))

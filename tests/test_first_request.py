@@ -10,7 +10,7 @@ import pytest
 
 from extract.conversation import response_model
 from extract.first_request import FirstRequest
-from extract.recipe import make_recipe
+from extract.recipe import Recipe, make_recipe
 from extract.settings import Asking, Mode
 
 MODES = {
@@ -29,8 +29,7 @@ class Sent(Exception):
     """Raised in place of a call, with what would have been sent."""
 
 
-def sent_by_instructor(mode: Mode, abstract: str) -> dict[str, Any]:
-    recipe = make_recipe("paper", None, Asking("m", mode))
+def sent_by_instructor(recipe: Recipe, mode: Mode, abstract: str, title: str | None) -> dict[str, Any]:
 
     async def create(**request: Any) -> Any:
         raise Sent(request)
@@ -39,7 +38,7 @@ def sent_by_instructor(mode: Mode, abstract: str) -> dict[str, Any]:
         async with openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="none") as client:
             patched = instructor.patch(create=create, mode=MODES[mode])
             asking = instructor.AsyncInstructor(client=client, create=patched, mode=MODES[mode])
-            messages: Any = recipe.prompt.messages(abstract)
+            messages: Any = recipe.prompt.messages(abstract, title)
             await asking.chat.completions.create(
                 response_model=response_model(recipe), messages=messages, max_retries=0, model="m", max_tokens=9
             )
@@ -53,10 +52,11 @@ def sent_by_instructor(mode: Mode, abstract: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", get_args(Mode))
 @pytest.mark.parametrize("abstract", ABSTRACTS)
-def test_it_is_what_instructor_sends(mode: Mode, abstract: str) -> None:
-    recipe = make_recipe("paper", None, Asking("m", mode))
+@pytest.mark.parametrize(("prompt", "title"), [("paper", None), ("trained", None), ("trained", "On {{numbers}}")])
+def test_it_is_what_instructor_sends(mode: Mode, abstract: str, prompt: str, title: str | None) -> None:
+    recipe = make_recipe("paper", prompt, Asking("m", mode))
     first = FirstRequest(recipe, MODES[mode], response_model(recipe), {"model": "m", "max_tokens": 9})
-    first.about("another abstract")
-    assert json.dumps(first.about(abstract), sort_keys=True) == json.dumps(
-        sent_by_instructor(mode, abstract), sort_keys=True
+    first.about("another abstract", "another title")
+    assert json.dumps(first.about(abstract, title), sort_keys=True) == json.dumps(
+        sent_by_instructor(recipe, mode, abstract, title), sort_keys=True
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from extract.recipe import make_recipe
 from extract.settings import Asking
-from prompts.loader import ABSTRACT, Prompt, PromptError, load_prompt, parse_prompt, shipped
+from prompts.loader import ABSTRACT, NUMBERS, TITLE, Prompt, PromptError, load_prompt, parse_prompt, shipped
 from schemas.describe import describe
 from schemas.registry import load_schema
 
@@ -42,8 +42,16 @@ def test_an_abstract_that_holds_the_tag_gets_another() -> None:
 
 
 def test_the_embedded_models_prompt_is_the_one_it_was_trained_on() -> None:
-    messages = load_prompt("trained", FIELDS).messages("Some text.")
-    assert messages == [{"role": "user", "content": "Abstract: Some text.\nClaims: "}]
+    first = load_prompt("trained", FIELDS, version=1).messages("Some text.", "A title")
+    assert first == [{"role": "user", "content": "Abstract: Some text.\nClaims: "}]
+    newest = load_prompt("trained", FIELDS).messages("It is 3x faster on 12 sets, as in {{title}}.", "On\n{{abstract}}")
+    assert [message["content"] for message in newest] == [
+        "Title: On {{abstract}}\nAbstract: It is 3x faster on 12 sets, as in {{title}}.\nNumbers: 3x | 12\nClaims: "
+    ]
+    trained_on = load_schema("paper").hash
+    for version in (1, 2):
+        asking = Asking("local", trained_on=trained_on, trained_prompt=version)
+        assert make_recipe("paper", None, asking).prompt.version == version
 
 
 def test_the_shipped_prompt_is_short() -> None:
@@ -57,6 +65,8 @@ def test_the_hash_is_of_all_that_is_sent_but_the_abstract() -> None:
     assert one.hash == load_prompt("paper", FIELDS).hash
     assert one.hash != load_prompt("paper", FIELDS + "\n- more").hash
     assert json.loads(one.text) == one.messages(ABSTRACT)
+    trained = load_prompt("trained", FIELDS)
+    assert all(marker in trained.text for marker in (ABSTRACT, TITLE, NUMBERS))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +76,7 @@ def test_the_hash_is_of_all_that_is_sent_but_the_abstract() -> None:
         ("# system\nx\n", "has the sections ['system']"),
         ("# user\nno marker\n", "holds {{abstract}} 0 times"),
         ("# user\n{{abstract}} {{abstract}}\n", "holds {{abstract}} 2 times"),
+        ("# user\n{{title}} {{title}} {{abstract}}\n", "holds {{title}} 2 times; expected at most once"),
         ("# example\na\n# user\n{{abstract}}\n", "has the sections ['example', 'user']"),
         ("# user\n{{abstract}}\n# system\nx\n", "has the sections ['user', 'system']"),
     ],

@@ -46,12 +46,32 @@ def examples(path: Path) -> list[Example]:
 
 def test_an_example_is_the_prompt_as_it_is_asked_and_the_reply_without_what_code_computes(tmp_path: Path) -> None:
     [example] = examples(gold_file(tmp_path / "gold.jsonl", ABSTRACT, ABSTRACT))
-    assert example.prompt == f"Abstract: {ABSTRACT}\nClaims: "
+    assert example.prompts == (f"Title: \nAbstract: {ABSTRACT}\nNumbers: 12.5% | 3\nClaims: ",)
     assert example.reply == (
         '{"contribution":"method","task":"parsing of field notes","method":"Larkspur","datasets":["NoteBank"],'
         '"baselines":["Finch"],"headline_numbers":[{"quote":"12.5%","unit":"%","role":"gain","direction":"increase",'
         '"metric":null,"dataset":"NoteBank","baseline":"Finch"}]}'
     )
+
+
+def test_a_title_is_learned_with_and_without(tmp_path: Path) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_text(json.dumps({"id": "a", "title": "Field  notes", "abstract": ABSTRACT, "gold": GOLD}), "utf-8")
+    [example] = examples(path)
+    assert [prompt.partition("\n")[0] for prompt in example.prompts] == ["Title: Field notes", "Title: "]
+
+
+def test_another_hands_gold_says_so_and_is_never_held_out(tmp_path: Path) -> None:
+    schema = load_schema("paper")
+    own = gold_file(tmp_path / "own.jsonl", ABSTRACT, f"{ABSTRACT} One.")
+    other = gold_file(tmp_path / "other.jsonl", ABSTRACT, f"{ABSTRACT} Two.", f"{ABSTRACT} Three.")
+    every = read_examples([own], schema, load_prompt("trained", describe(schema.fields)), [other])
+    assert [example.own for example in every] == [True, True, False, False], "an abstract of both is one's own"
+    assert [example.prompts[0].startswith("By another hand.\nTitle: ") for example in every] == [
+        not example.own for example in every
+    ]
+    parts = split(every, 0.5, seed=0)
+    assert len(parts.held_out) == 1 and parts.held_out[0].own and len(parts.train) == 3
 
 
 def test_a_schema_of_ones_own_is_learned_by_its_keys(tmp_path: Path) -> None:
@@ -82,7 +102,7 @@ def test_gold_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
 
 @given(count=st.integers(1, 60), share=st.floats(0, 0.5), seed=st.integers(0, 5))
 def test_what_is_held_out_is_never_learned_from(count: int, share: float, seed: int) -> None:
-    every = [Example(str(n), str(n), str(n), "{}") for n in range(count)]
+    every = [Example(str(n), str(n), (str(n),), "{}") for n in range(count)]
     parts = split(every, share, seed)
     assert sorted(e.name for e in (*parts.train, *parts.held_out)) == sorted(e.name for e in every)
     assert parts.train and len(parts.held_out) <= max(0, round(count * share))
@@ -121,6 +141,15 @@ class TestWithTorch:
         assert [len(batch) for batch in made] == [8, 8, 5]
         assert sorted(len(t) for batch in made for t in batch) == [len(t) for t in every]
         assert made == list(batches(every, 8, seed=3)) != list(batches(every, 8, seed=4))
+
+    def test_each_way_to_ask_has_its_turn(self) -> None:
+        from extract.training.loop import in_turn
+        from extract.training.lora import Tokens
+
+        titled, untitled, only = Tokens([1, 2], [9]), Tokens([2], [9]), Tokens([3], [9])
+        every = [(titled, untitled), (only,), (titled, untitled), (titled, untitled)]
+        assert in_turn(every, 0) == [titled, only, titled, untitled]
+        assert in_turn(every, 1) == [untitled, only, untitled, titled]
 
     def test_a_calibration_gives_back_the_shares_that_it_was_fitted_to(self) -> None:
         from extract.training.calibrating import Judged, calibrate
@@ -175,7 +204,7 @@ def test_a_folder_without_an_adapter_and_another_schema_are_told(claimbase: Comm
     said = claimbase("run", text, "--db", tmp_path / "a.duckdb", "--model", f"local:{tmp_path}")
     assert said.code == 2 and "holds no adapter" in said.err
     (tmp_path / "adapter.gguf").write_bytes(b"GGUF")
-    card = {"schema": "trial", "schema_hash": "s1-other", "calibration": {}}
+    card = {"schema": "trial", "schema_hash": "s1-other", "prompt_version": 1, "calibration": {}}
     (tmp_path / "card.json").write_text(json.dumps(card), encoding="utf-8")
     said = claimbase("run", text, "--db", tmp_path / "a.duckdb", "--model", f"local:{tmp_path}")
     assert said.code == 2 and "was trained on schema 'trial' (s1-other), which 'paper' (s1-" in said.err

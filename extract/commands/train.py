@@ -24,6 +24,9 @@ def train(
         list[Path], typer.Argument(metavar="GOLD.jsonl", help="Annotated abstracts, one JSON object a line.")
     ],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the adapter is made; goes on from there.")],
+    other_hand: Annotated[
+        list[Path], typer.Option(metavar="GOLD.jsonl", help="Gold whose habits shall not carry over; repeatable.")
+    ] = [],  # noqa: B006
     schema: Annotated[
         str, typer.Option(metavar="NAME", help="What the gold is of: a shipped schema, or FILE.py:Class.")
     ] = "paper",
@@ -37,7 +40,7 @@ def train(
         Path | None, typer.Option(metavar="GOLD.jsonl", help="Hold these abstracts out, in place of a share.")
     ] = None,
     start_from: Annotated[
-        Path | None, typer.Option(metavar="FILE.gguf", help="An adapter of the same rank to begin from.")
+        Path | None, typer.Option(metavar="FILE.gguf", help="An adapter of this rank or less to begin from.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the order and of what is held out.")] = 0,
 ) -> None:
@@ -54,12 +57,14 @@ def train(
 
     given = [*map(str, gold), "--to", str(to), "--epochs", str(epochs), "--rank", str(rank), "--rate", f"{rate:g}"]
     given += ["--held-out-gold", str(held_out_gold)] if held_out_gold else ["--held-out", f"{held_out:g}"]
+    given += [part for path in other_hand for part in ("--other-hand", str(path))]
     given += ["--seed", str(seed)]
     given += [] if schema == "paper" else ["--schema", schema]
     given += ["--start-from", str(start_from)] if start_from else []
     wanted = Wanted(
         gold=tuple(gold),
         to=to,
+        other_hand=tuple(other_hand),
         schema=schema,
         held_out=held_out,
         held_out_gold=held_out_gold,

