@@ -23,7 +23,7 @@ from bench.measuring import CLAIMBASE, machine, measure, spread, table
 from bench.samples import abstracts, write_abstracts
 from extract.adapters import adapter_of
 from extract.local import asking_for, embedded_model
-from extract.recipe import Recipe, make_recipe
+from extract.recipe import Recipe, make_recipe, messages_about
 from extract.settings import LOCAL, Endpoint
 
 
@@ -42,7 +42,7 @@ def body_of(recipe: Recipe, text: str) -> dict[str, Any]:
     schema = {"name": recipe.schema.model.__name__, "strict": True, "schema": recipe.sent}
     return {
         "model": recipe.asking.model,
-        "messages": recipe.prompt.messages(text),
+        "messages": messages_about(recipe.prompt, text),
         "max_tokens": recipe.asking.reply_tokens,
         "temperature": recipe.asking.temperature,
         "response_format": {"type": "json_schema", "json_schema": schema},

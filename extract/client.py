@@ -29,7 +29,7 @@ from extract.errors import CallError, ClaimbaseError, FatalError
 from extract.failures import failure_of, nothing_answered, shortened, status_failure, unsupported_parameter
 from extract.first_request import FirstRequest
 from extract.limiter import Limiter, Slot
-from extract.recipe import Recipe
+from extract.recipe import Recipe, messages_about
 from extract.redaction import Secrets
 from extract.replies import unwrapped
 from extract.retry import Tries, retrying
@@ -106,7 +106,9 @@ class Client:
         try:
             answer = await self._instructor.chat.completions.create(
                 response_model=self._reply_model,
-                messages=cast(Any, self.recipe.prompt.messages(conversation.record.text, conversation.record.title)),
+                messages=cast(
+                    Any, messages_about(self.recipe.prompt, conversation.record.text, conversation.record.title)
+                ),
                 max_retries=self.recipe.asking.reasks,
                 **self._parameters,
             )

@@ -17,6 +17,7 @@ from extract.replies import ReplyUnfit, read_reply
 from extract.settings import Asking
 from prompts.loader import Prompt, PromptError, load_prompt, shipped
 from schemas.describe import describe
+from schemas.quantity import scan
 from schemas.registry import LoadedSchema, load_schema
 from schemas.sent import Bounds, sent_schema
 from schemas.strict import refusals
@@ -66,6 +67,12 @@ def make_recipe(schema: str, prompt: str | None, asking: Asking) -> Recipe:
     recipe = Recipe(loaded, load_prompt(name, describe(loaded.fields), version), asking)
     _check_examples(recipe)
     return recipe
+
+
+def messages_about(prompt: Prompt, text: str, title: str | None = None) -> list[dict[str, str]]:
+    """Return what a model is asked about an abstract: the prompt, with the numbers of the text if it lists them."""
+    numbers = [text[span.start : span.end] for span in scan(text)] if prompt.lists_numbers else []
+    return prompt.messages(text, title, numbers)
 
 
 def _check_examples(recipe: Recipe) -> None:

@@ -11,11 +11,9 @@ abstract go through as they are. A released file is never edited; a change is a 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from schemas.quantity import scan
 
 FIELDS, ABSTRACT, TITLE, NUMBERS = "{{fields}}", "{{abstract}}", "{{title}}", "{{numbers}}"
 _FOLDER = Path(__file__).parent
@@ -57,9 +55,14 @@ class Prompt:
         """A hash of `text`, with the recipe's version before it."""
         return f"p1-{hashlib.sha256(self.text.encode()).hexdigest()[:20]}"
 
-    def messages(self, abstract: str, title: str | None = None) -> list[dict[str, str]]:
+    @property
+    def lists_numbers(self) -> bool:
+        """Does it say which numbers code finds in the abstract?"""
+        return NUMBERS in self.user
+
+    def messages(self, abstract: str, title: str | None = None, numbers: Sequence[str] = ()) -> list[dict[str, str]]:
         """Return the messages of a first call for `abstract`: the static part, then the abstract."""
-        return [*self._static(), {"role": "user", "content": self._about(abstract, title)}]
+        return [*self._static(), {"role": "user", "content": self._about(abstract, title, numbers)}]
 
     def _static(self) -> list[dict[str, str]]:
         static = [{"role": "system", "content": self.system}] if self.system else []
@@ -68,11 +71,9 @@ class Prompt:
             static.append({"role": "assistant", "content": example.reply})
         return static
 
-    def _about(self, abstract: str, title: str | None = None) -> str:
+    def _about(self, abstract: str, title: str | None = None, numbers: Sequence[str] = ()) -> str:
         """Put what is a record's in its place; the abstract's tag is numbered if the record itself holds that tag."""
-        said = {ABSTRACT: abstract, TITLE: " ".join((title or "").split()) if TITLE in self.user else ""}
-        if NUMBERS in self.user:
-            said[NUMBERS] = " | ".join(abstract[span.start : span.end] for span in scan(abstract))
+        said = {ABSTRACT: abstract, TITLE: " ".join((title or "").split()), NUMBERS: " | ".join(numbers)}
         user, tag, n = self.user, _TAG, 1
         while any(f"<{tag}" in text or f"</{tag}" in text for text in said.values()):
             tag, n = f"{_TAG}-{n}", n + 1

@@ -10,7 +10,7 @@ import pytest
 
 from extract.conversation import response_model
 from extract.first_request import FirstRequest
-from extract.recipe import Recipe, make_recipe
+from extract.recipe import Recipe, make_recipe, messages_about
 from extract.settings import Asking, Mode
 
 MODES = {
@@ -38,7 +38,7 @@ def sent_by_instructor(recipe: Recipe, mode: Mode, abstract: str, title: str | N
         async with openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="none") as client:
             patched = instructor.patch(create=create, mode=MODES[mode])
             asking = instructor.AsyncInstructor(client=client, create=patched, mode=MODES[mode])
-            messages: Any = recipe.prompt.messages(abstract, title)
+            messages: Any = messages_about(recipe.prompt, abstract, title)
             await asking.chat.completions.create(
                 response_model=response_model(recipe), messages=messages, max_retries=0, model="m", max_tokens=9
             )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extract.recipe import make_recipe
+from extract.recipe import make_recipe, messages_about
 from extract.settings import Asking
 from prompts.loader import ABSTRACT, NUMBERS, TITLE, Prompt, PromptError, load_prompt, parse_prompt, shipped
 from schemas.describe import describe
@@ -44,7 +44,8 @@ def test_an_abstract_that_holds_the_tag_gets_another() -> None:
 def test_the_embedded_models_prompt_is_the_one_it_was_trained_on() -> None:
     first = load_prompt("trained", FIELDS, version=1).messages("Some text.", "A title")
     assert first == [{"role": "user", "content": "Abstract: Some text.\nClaims: "}]
-    newest = load_prompt("trained", FIELDS).messages("It is 3x faster on 12 sets, as in {{title}}.", "On\n{{abstract}}")
+    trained = load_prompt("trained", FIELDS)
+    newest = messages_about(trained, "It is 3x faster on 12 sets, as in {{title}}.", "On\n{{abstract}}")
     assert [message["content"] for message in newest] == [
         "Title: On {{abstract}}\nAbstract: It is 3x faster on 12 sets, as in {{title}}.\nNumbers: 3x | 12\nClaims: "
     ]

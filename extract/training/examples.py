@@ -18,6 +18,7 @@ from typing import Any
 
 from extract.errors import InputError
 from extract.gold import GoldClaims, GoldRow, OwnGoldRow, read_gold, read_own_gold
+from extract.recipe import messages_about
 from extract.replies import said_in
 from prompts.loader import Prompt
 from schemas.registry import SHIPPED, LoadedSchema
@@ -66,7 +67,9 @@ def read_examples(
     for hand, files in (("", paths), (OTHER_HAND, other_hand)):
         for path in files:
             for row, answer in _annotated(path, schema):
-                said = (hand + "".join(m["content"] for m in prompt.messages(row.text, t)) for t in (row.title, None))
+                said = (
+                    hand + "".join(m["content"] for m in messages_about(prompt, row.text, t)) for t in (row.title, None)
+                )
                 reply = json.dumps(_asked(schema.fields, answer), ensure_ascii=False, separators=(",", ":"))
                 found.setdefault(row.text, Example(row.name, row.text, tuple(dict.fromkeys(said)), reply, own=not hand))
     if not found:
