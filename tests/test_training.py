@@ -3,6 +3,11 @@
 import itertools
 import json
 import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -165,6 +170,25 @@ class TestWithTorch:
             assert said is not None and math.isclose(said, share, abs_tol=0.02)
 
 
+def end_after_an_epoch(command: Sequence[object], to: Path) -> None:
+    """Start a training, kill its first process with SIGKILL once an epoch is kept, and see the others end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "extract.cli", *map(str, command)], stderr=subprocess.DEVNULL
+    ) as first:
+        until(lambda: (to / "checkpoint.pt").is_file() or first.poll() is not None, 300)
+        others = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text(encoding="ascii").split()
+        first.kill()
+    assert others or os.cpu_count() == 1
+    until(lambda: not any(Path(f"/proc/{pid}/cmdline").is_file() for pid in others), 60)
+
+
+def until(holds: Callable[[], bool], seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, f"not within {seconds:g} s"
+        time.sleep(0.05)
+
+
 @pytest.mark.local_model
 def test_a_trained_adapter_answers_by_its_schema_and_goes_on_where_it_was_ended(
     claimbase: Command, tmp_path: Path
@@ -173,8 +197,10 @@ def test_a_trained_adapter_answers_by_its_schema_and_goes_on_where_it_was_ended(
     gold = gold_file(tmp_path / "gold.jsonl", *(f"{ABSTRACT} This is note {n}." for n in range(1, 9)))
     to = tmp_path / "adapter"
     command = ("train", gold, "--to", to, "--epochs", "2", "--rank", "4", "--held-out", "0.25")
+    end_after_an_epoch(command, to)
     done = claimbase(*command)
     assert done.code == 0, done.err
+    assert "epoch 2 of 2: loss" in done.err and "epoch 1 of 2" not in done.err, "goes on with the second epoch"
     assert "| whole abstracts |" in done.out and f"local:{to}" in done.err
     card = json.loads((to / "card.json").read_text(encoding="utf-8"))
     assert card["data"] == {"files": [["gold.jsonl", 8]], "train": 6, "held_out": 2, "too_long": 0}

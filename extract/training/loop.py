@@ -6,8 +6,10 @@ summed, so that the result is that of one process. (Two threads in one process w
 """
 
 import math
+import multiprocessing
 import os
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -98,7 +100,7 @@ def train(
     kept = load_checkpoint(folder, plan, digest)
     if kept is not None and kept.done:
         return kept
-    processes = 1 if device == "cuda" else max(1, os.cpu_count() or 1)
+    processes = 1 if device == "cuda" else min(os.cpu_count() or 1, plan.batch)
     with tempfile.TemporaryDirectory() as meeting:
         job = Job(plan, train, held_out, folder, digest, device, processes, f"file://{meeting}/meeting")
         if processes == 1:
@@ -169,6 +171,7 @@ class _Worker:
         for number, batch in enumerate(batches(examples, plan.batch, plan.seed + state.epoch)):
             if number < state.batch:
                 continue
+            _end_with_parent()
             self._step(batch)
             state.batch = number + 1
             if self.process == 0:
@@ -185,6 +188,7 @@ class _Worker:
             print(
                 f"epoch {state.epoch} of {plan.epochs}: loss {last.loss:.4f}; held out: loss {last.held_out_loss:.4f}, "
                 f"{last.right:.2%} of tokens right",
+                file=sys.stderr,
                 flush=True,
             )
             self._save()
@@ -251,6 +255,7 @@ class _Worker:
         print(
             f"epoch {state.epoch + 1} of {plan.epochs}, batch {state.batch} of {self.batches}: loss {state.mean:.4f}, "
             f"{spent / 60:.0f} min, {left / 60:.0f} min left",
+            file=sys.stderr,
             flush=True,
         )
 
@@ -264,6 +269,13 @@ class _Worker:
         partial = path.with_suffix(".part")
         torch.save({"of": _identity(self.job.plan, self.job.digest), "state": self.state}, partial)
         partial.replace(path)
+
+
+def _end_with_parent() -> None:
+    """End this process if the one that started it is gone: two trainings must not write one checkpoint."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        raise SystemExit("the training's first process was ended")
 
 
 def in_turn(examples: Sequence[Sequence[Tokens]], epoch: int) -> list[Tokens]:
