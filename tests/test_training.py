@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from extract.certainty import Certainty, confidence
 from extract.errors import InputError, SettingsError
+from extract.local import assembled_weights
+from extract.settings import cache_folder
 from extract.training.examples import Example, read_examples, split
 from prompts.loader import load_prompt
 from schemas.describe import describe
@@ -168,6 +170,22 @@ class TestWithTorch:
         for certainty, share in ((unsure, 0.3), (sure, 0.9)):
             said = confidence(certainty, "datasets", found)
             assert said is not None and math.isclose(said, share, abs_tol=0.02)
+
+
+@pytest.mark.local_model
+def test_filling_a_text_up_leaves_its_loss_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="the extra `train` isn't installed")
+    import extract.training.lora as lora
+
+    weights = assembled_weights(cache_folder())
+    tokens = lora.Tokenizer(weights).tokens(f"Abstract: {ABSTRACT}\nClaims: ", '{"task":"parsing"}')
+    assert len(tokens) % 32 and len(tokens.reply) % 32
+    model = lora.AdaptedModel(weights, 4, {*tokens.prompt, *tokens.reply}, "cpu", seed=0)
+    filled = model.loss(tokens)
+    monkeypatch.setattr(lora, "_STEP", 1)
+    bare = model.loss(tokens)
+    assert (filled.tokens, filled.right) == (bare.tokens, bare.right) == (len(tokens.reply), bare.right)
+    assert filled.total.item() == pytest.approx(bare.total.item(), rel=0.01)
 
 
 def end_after_an_epoch(command: Sequence[object], to: Path) -> None:

@@ -26,6 +26,11 @@ PARTS: Mapping[str, str] = {
 }
 """The layers that get an adapter, by their names in transformers, with those in llama.cpp."""
 
+_STEP = 32
+"""Texts are filled up to a multiple of this: a matrix product of each new size is compiled and kept, which takes time
+and gigabytes."""
+_NO_TARGET = -100
+
 _OTHER_WORDS = 15_000
 """Tokens of the vocabulary that the data doesn't use, kept to choose against."""
 
@@ -93,11 +98,14 @@ class AdaptedModel:
 
     def loss(self, example: Tokens) -> Loss:
         """Return the loss of one reply, given its prompt."""
-        ids = torch.tensor([[*example.prompt, *example.reply]], device=self.device)
-        hidden = self._body(input_ids=ids).last_hidden_state[0, len(example.prompt) - 1 : -1]
-        logits = (hidden @ self._head.T).float()
+        first, spare = len(example.prompt) - 1, -len(example.reply) % _STEP
+        ids = [*example.prompt, *example.reply]
+        ids += ids[:1] * (spare + -(len(ids) + spare) % _STEP)  # what comes after doesn't change what comes before
+        hidden = self._body(input_ids=torch.tensor([ids], device=self.device)).last_hidden_state[0]
+        logits = (hidden[first : first + len(example.reply) + spare] @ self._head.T).float()
         target = self._place[torch.tensor(example.reply, device=self.device)]
-        total = torch.nn.functional.cross_entropy(logits, target, reduction="sum")
+        target = torch.nn.functional.pad(target, (0, spare), value=_NO_TARGET)
+        total = torch.nn.functional.cross_entropy(logits, target, reduction="sum", ignore_index=_NO_TARGET)
         right = int((logits.detach().argmax(dim=-1) == target).sum())
         return Loss(total, len(example.reply), right)
 
