@@ -15,6 +15,7 @@ from pathlib import Path
 
 from extract import __version__
 from extract.adapters import adapter_of
+from extract.addresses import shown
 from extract.budget import PRICES, Budget, Price, load_prices, price_of
 from extract.distributed import cluster
 from extract.distributed.cluster import Cluster
@@ -93,11 +94,11 @@ class Prepared:
                 raise KeyboardInterrupt from None
 
     def count(self) -> int | None:
-        """Return how many records the inputs have, None where finding out takes long or can't be done twice.
+        """Return how many records the inputs have, None where finding out takes long, or costs, or can't be done twice.
 
         Raises InputError where the run is strict and they have a fault.
         """
-        sizes = [source.size for source in self.sources]
+        sizes = [None if source.remote else source.size for source in self.sources]
         if None in sizes or sum(size for size in sizes if size is not None) > _COUNTED_BYTES:
             return None
         request = self.request
@@ -262,7 +263,7 @@ def _job(prepared: Prepared, endpoint: Endpoint, limits: Limits) -> Job:
     recipe, request = prepared.recipe, prepared.request
     now = datetime.now(UTC)
     settings = {
-        "inputs": list(request.inputs),
+        "inputs": [shown(name) for name in request.inputs],
         "asking": asdict(recipe.asking),
         "limits": asdict(limits),
         "patience": asdict(request.patience),
@@ -270,7 +271,7 @@ def _job(prepared: Prepared, endpoint: Endpoint, limits: Limits) -> Job:
         "limit": request.limit,
     }
     if request.cluster is not None:
-        settings["cluster"] = asdict(request.cluster)
+        settings["cluster"] = asdict(request.cluster.shown)
     run = Run(
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
         started_at=now,

@@ -23,8 +23,9 @@ _CALM_RAY = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""So called, it makes Ray on any system take the address of loopback for its node's."""
+_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
+"""The first makes Ray on any system take the address of loopback for its node's, so called. By the second the workers
+have the driver's own priority: Ray gives them a low one, by which a busy machine would leave them next to nothing."""
 Mode = Literal["json_schema", "tools", "json", "md_json"]
 MODES: tuple[Mode, ...] = ("json_schema", "tools", "json", "md_json")
 

@@ -1,6 +1,6 @@
 """Takes parts into the database: Parquet files of outcomes that workers wrote (`extract.distributed.parts`).
 
-Set by set and in SQL, some parts in a transaction, so that memory is bounded by these and not by how many there are.
+Set by set and in SQL, some parts in a transaction, so that what is under way is bounded, however many there are.
 What the database has stays as it is: an outcome is known by its run and record, so the same part may come again, at any
 time, from several hands. It makes no part and knows no Arrow.
 """
@@ -55,6 +55,14 @@ def merge(store: Store, paths: Sequence[Path]) -> Merged:
         for heads in _batches(head_of(con, path) for path in paths):
             merged += _take_in(store, heads)
     return merged
+
+
+def ended_runs(store: Store) -> set[str]:
+    """Return the runs that the database knows to have ended: that is written after the last of their parts came in."""
+    if not store.path.exists():
+        return set()
+    with session.reading(store.path, store.wait_s) as con:
+        return {run_id for (run_id,) in con.execute("SELECT run_id FROM runs WHERE finished_at IS NOT NULL").fetchall()}
 
 
 def head_of(con: duckdb.DuckDBPyConnection, path: Path) -> Head:

@@ -8,15 +8,18 @@ import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from extract.settings import calm_ray
+from tests.engine import HASTY
 
 HOST = "127.0.0.1"
+PATIENT = replace(HASTY, timeout_s=180.0)
+"""On a busy machine a call may take long, and one more attempt is a row that differs."""
 _STORE_BYTES = 150_000_000
 
 SAME = {
@@ -52,8 +55,9 @@ class Nodes:
         return pid
 
     def remove_a_node(self) -> None:
-        """Kill all processes of a node that has a worker on it."""
-        node = next(node for node in self.workers().values() if node in self.others)
+        """Kill all processes of a node: of one that has a worker on it, if any of those that can be removed has."""
+        busy = (node for node in self.workers().values() if node in self.others)
+        node = next(busy, self.others[0])
         self.others.remove(node)
         self.cluster.remove_node(node, allow_graceful=False)
 
@@ -80,17 +84,18 @@ def cluster(nodes: int = 3, cpus: int = 1) -> Iterator[Nodes]:
 
 def differences(one: Path, other: Path) -> dict[str, int]:
     """Rows that one of two databases has and the other hasn't, by table; {} where they say the same."""
-    found = {}
+    counts = {table: len(differing_rows(one, other, table)) for table in SAME}
+    return {table: count for table, count in counts.items() if count}
+
+
+def differing_rows(one: Path, other: Path, table: str) -> list[tuple[Any, ...]]:
+    """The rows of a table that one of two databases has and the other hasn't: `one` or `other`, then its columns."""
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{one}' AS one (READ_ONLY); ATTACH '{other}' AS other (READ_ONLY)")
-        for table, columns in SAME.items():
-            rows = f"SELECT {columns} FROM {{}}.{table}"
-            ours, theirs = rows.format("one"), rows.format("other")
-            query = f"SELECT count(*) FROM (({ours} EXCEPT ALL {theirs}) UNION ALL ({theirs} EXCEPT ALL {ours}))"
-            [(count,)] = con.execute(query).fetchall()
-            if count:
-                found[table] = count
-    return found
+        ours, theirs = (f"SELECT {SAME[table]} FROM {name}.{table}" for name in ("one", "other"))
+        query = f"""SELECT 'one', * FROM ({ours} EXCEPT ALL {theirs})
+            UNION ALL SELECT 'other', * FROM ({theirs} EXCEPT ALL {ours}) ORDER BY 2, 1"""
+        return con.execute(query).fetchall()
 
 
 def _children(pid: int) -> Sequence[int]:

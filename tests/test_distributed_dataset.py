@@ -25,19 +25,19 @@ def _nodes() -> Iterator[None]:
         yield
 
 
-def spread(*named: Path, columns: Columns | None = None) -> tuple[list[Record], Notices]:
+def spread(*named: Path | str, strict: bool = False) -> tuple[list[Record], Notices]:
     """What the dataset gives of these files, cut into small pieces."""
     from extract.distributed.dataset import records_of
 
-    notices, columns = Notices(), columns or Columns()
-    sources = check_inputs([str(path) for path in named], columns)
-    return list(records_of(sources, columns, notices, iter(()), PIECE)), notices
+    notices = Notices(strict)
+    sources = check_inputs([str(path) for path in named])
+    return list(records_of(sources, Columns(), notices, iter(()), PIECE)), notices
 
 
-def alone(*named: Path, columns: Columns | None = None) -> tuple[list[Record], Notices]:
+def alone(*named: Path | str) -> tuple[list[Record], Notices]:
     """What our readers give of them."""
     notices = Notices()
-    return list(read([str(path) for path in named], columns or Columns(), notices)), notices
+    return list(read([str(path) for path in named], Columns(), notices)), notices
 
 
 def write_lines(path: Path) -> Path:
@@ -63,6 +63,23 @@ def test_the_same_records_and_notices(tmp_path: Path) -> None:
     assert len(theirs[0]) == 1_302
     assert ours[0] == theirs[0]
     assert list(ours[1].lines()) == list(theirs[1].lines())
+
+
+def test_files_behind_an_address_are_read_the_same_way(tmp_path: Path) -> None:
+    """Of a large one each task fetches its piece alone."""
+    write_lines(tmp_path / "a.jsonl")
+    (tmp_path / "b.csv").write_text("id,abstract\nx1,Of pebbles.\n")
+    ours, theirs = spread(f"file://{tmp_path}"), alone(f"file://{tmp_path}")
+    assert len(theirs[0]) == 1_203
+    assert ours[0] == theirs[0]
+    assert list(ours[1].lines()) == list(theirs[1].lines())
+
+
+def test_strict_ends_at_the_first_broken_record(tmp_path: Path) -> None:
+    lines = write_lines(tmp_path / "a.jsonl")
+    for named in (lines, tmp_path):  # a file that a folder names raises too
+        with pytest.raises(InputError, match=r"a\.jsonl, line 7: .*JSON"):
+            spread(named, strict=True)
 
 
 def test_a_file_in_which_nothing_stands_is_an_error(tmp_path: Path) -> None:

@@ -177,6 +177,19 @@ def test_an_address_of_a_file_system_is_a_folder_too(tmp_path: Path) -> None:
     assert folder.names() == [] and merging.merge().parts == 0
 
 
+def test_a_run_fetches_no_parts_of_runs_that_have_ended(tmp_path: Path) -> None:
+    """Behind an address they would be fetched at each start; `claimbase merge` looks at all, a run at a folder's."""
+    address, store = f"file://{tmp_path}/parts", Store(tmp_path / "c.duckdb")
+    folder = folder_at(address)
+    folder.write("w.run1.1.parquet", table_of(begun(), entries(0)))
+    folder.write("w.run2.1.parquet", table_of(begun("run2"), entries(1)))
+    assert Merging(folder, store, mine="run3").merge().outcomes == 2
+    store.end_run("run1", "finished", begun().run.started_at)
+    assert Merging(folder, store, mine="run3").merge() == merging.Merged(1, 1, 0)
+    assert Merging(LocalFolder(tmp_path / "parts"), store, mine="run3").merge().outcomes == 2
+    assert merge_folder(address, store.path).outcomes == 2
+
+
 def test_parts_of_a_run_at_work_are_left_to_it(tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     write(parts, "w.run1.1.parquet", entries(0))
@@ -217,9 +230,9 @@ def test_a_part_says_of_which_run_it_is(tmp_path: Path) -> None:
 
 
 def test_merging_is_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from bench import scale
+    from bench import merging, scale
 
-    monkeypatch.setattr(scale, "PER_PART", 40)
+    monkeypatch.setattr(merging, "PER_PART", 40)
     assert scale.main(["merge", "--records", "120"]) == 0
     said = capsys.readouterr().out
     assert "120 outcomes in 3 parts" in said and "nothing new, the same rows" in said

@@ -23,11 +23,12 @@ def merge(
 
     At any time, also while the run goes on; what is there already stays as it is.
     """
+    from extract.addresses import shown
     from extract.distributed.merge import merge_folder
 
     for address in parts:
         merged = merge_folder(address, db)
         say(
-            f"{merged.outcomes:,} outcomes in {merged.parts:,} parts of {address}: {merged.new:,} taken in, "
+            f"{merged.outcomes:,} outcomes in {merged.parts:,} parts of {shown(address)}: {merged.new:,} taken in, "
             f"{merged.outcomes - merged.new:,} were there"
         )

@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from extract.addresses import shown
 from extract.errors import SettingsError
 from extract.settings import calm_ray, is_local
 
@@ -30,6 +31,11 @@ class Cluster:
     address: str | None = None
     workers: int | None = None
     parts: str | None = None
+
+    @property
+    def shown(self) -> "Cluster":
+        """The same without a key that may stand in the address of the parts."""
+        return replace(self, parts=self.parts and shown(self.parts))
 
 
 def check(model: str) -> None:

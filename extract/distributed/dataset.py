@@ -1,8 +1,9 @@
 """The inputs of a run as a Ray dataset of records: read all over the cluster by our own readers, in order.
 
 A file is a task; JSON lines are cut into pieces of some 64 MB, each of which is one. Our readers read them, not Ray's:
-theirs know no abstract, stop at the first row that is out of form, and don't say on which line a record stood. What is
-small, or comes from a pipe, is read by the driver, which takes less time than a task's start.
+theirs know no abstract, stop at the first row that is out of form, and don't say on which line a record stood. Where a
+file lies, in a folder that all nodes have mounted or in an object store, is the same to all this. What is small, or
+comes from a pipe, is read by the driver, which takes less time than a task's start.
 """
 
 import io
@@ -12,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import ray
@@ -28,7 +28,7 @@ from extract.readers.fields import Columns
 from extract.readers.inputs import Source
 from extract.readers.notices import SHOWN, FileNotices, Notices
 from extract.readers.opening import HEAD_BYTES, Opened, opened
-from extract.readers.read import read
+from extract.readers.read import records_in
 from extract.readers.sniff import format_of
 from extract.readers.text import name_of, record_of
 from store.rows import Record
@@ -64,21 +64,24 @@ def records_of(
     sizes = [source.size for source in sources]
     if any(size is None for size in sizes) or sum(size or 0 for size in sizes) < piece:
         return alone
-    return _from(dataset_of(sources, columns, piece), notices)
+    return _from(dataset_of(sources, columns, piece, strict=notices.strict), notices)
 
 
-def dataset_of(sources: Sequence[Source], columns: Columns, piece: int = PIECE) -> Any:
+def dataset_of(sources: Sequence[Source], columns: Columns, piece: int = PIECE, *, strict: bool = False) -> Any:
     """Return the dataset: the column `record` is a record as JSON, NULL in the row that ends a piece with `notices`."""
     pieces = list(chain.from_iterable(_pieces(source, columns, piece) for source in sources))
     DataContext.get_current().execution_options.preserve_order = True  # of two places of a text the first counts
-    return read_datasource(Records(pieces, columns), num_cpus=0, concurrency=_TASKS, override_num_blocks=len(pieces))
+    at_once = min(_TASKS, len(pieces))
+    return read_datasource(
+        Records(pieces, columns, strict=strict), num_cpus=0, concurrency=at_once, override_num_blocks=len(pieces)
+    )
 
 
 class Records(Datasource):
-    """The records of pieces, a task each."""
+    """The records of pieces, a task each. `strict`: a piece ends at its first broken record, with a fault."""
 
-    def __init__(self, pieces: Sequence[Piece], columns: Columns) -> None:
-        self.pieces, self.columns = pieces, columns
+    def __init__(self, pieces: Sequence[Piece], columns: Columns, *, strict: bool) -> None:
+        self.pieces, self.columns, self.strict = pieces, columns, strict
 
     def estimate_inmemory_data_size(self) -> int | None:
         """Return nothing: what files unpack to isn't known before."""
@@ -87,7 +90,7 @@ class Records(Datasource):
     def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[ReadTask]:
         """Return the tasks, in the order of the inputs, however many Ray would like."""
         unknown = BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None)
-        return [ReadTask(partial(_tables, piece, self.columns), unknown) for piece in self.pieces]
+        return [ReadTask(partial(_tables, piece, self.columns, strict=self.strict), unknown) for piece in self.pieces]
 
 
 def _from(dataset: Any, notices: Notices) -> Iterator[Record]:
@@ -109,16 +112,16 @@ def _take_in(said: dict[str, Any], notices: Notices) -> None:
         shown += lines[: max(0, SHOWN - len(shown))]
 
 
-def _tables(piece: Piece, columns: Columns) -> Iterator[Any]:
+def _tables(piece: Piece, columns: Columns, *, strict: bool) -> Iterator[Any]:
     """Read a piece into Arrow tables; what goes wrong with it stands in the last one, for the driver to raise."""
-    notices = Notices()
+    notices = Notices(strict)
     fault: InputError | None = None
     try:
         records = _records(piece, columns, notices)
         while rows := [json.dumps(asdict(record)) for record in islice(records, _ROWS)]:
             yield _table(rows, [None] * len(rows))
     except InputError as e:
-        if piece.source.found:
+        if piece.source.found and not strict:
             notices.for_file(piece.source.name).nothing(e)
         else:
             fault = e
@@ -136,7 +139,7 @@ def _table(records: Sequence[str | None], notices: Sequence[str | None]) -> Any:
 
 def _records(piece: Piece, columns: Columns, notices: Notices) -> Iterator[Record]:
     if piece.end is None:
-        yield from read((piece.source.name,), columns, notices)
+        yield from records_in(piece.source, columns, notices.for_file(piece.source.name))
         return
     own = _Shifted(notices, piece.source.name, lines=piece.lines, bytes=piece.start)
     for entry in jsonl.entries(_opened(piece, columns, own)):
@@ -170,9 +173,9 @@ def _opened(piece: Piece, columns: Columns, notices: FileNotices) -> Opened:
 
 
 def _bytes_of(piece: Piece) -> bytes:
-    assert piece.source.path is not None and piece.end is not None
+    assert piece.end is not None
     try:
-        with piece.source.path.open("rb") as file:
+        with _file(piece.source) as file:
             file.seek(piece.start)
             return file.read(piece.end - piece.start)
     except OSError as e:
@@ -181,13 +184,13 @@ def _bytes_of(piece: Piece) -> bytes:
 
 def _pieces(source: Source, columns: Columns, size: int) -> list[Piece]:
     """Return a file's pieces: one, unless it is a large one of JSON lines."""
-    path = source.path
-    if path is None or (source.size or 0) <= size or not _is_plain_lines(source, columns):
+    whole = source.size
+    if whole is None or whole <= size or not _is_plain_lines(source, columns):
         return [Piece(source)]
-    cuts = _cuts(path, size)
-    whole = [Piece(source, start, end) for start, end in pairwise(cuts)]
-    lines = ray.get([_count_lines.remote(piece) for piece in whole])
-    return [replace(piece, lines=before) for piece, before in zip(whole, accumulate([0, *lines]), strict=False)]
+    cuts = _cuts(source, whole, size)
+    pieces = [Piece(source, start, end) for start, end in pairwise(cuts)]
+    lines = ray.get([_count_lines.remote(piece) for piece in pieces])
+    return [replace(piece, lines=before) for piece, before in zip(pieces, accumulate([0, *lines]), strict=False)]
 
 
 def _is_plain_lines(source: Source, columns: Columns) -> bool:
@@ -196,11 +199,18 @@ def _is_plain_lines(source: Source, columns: Columns) -> bool:
         return plain and format_of(file) == "json lines"
 
 
-def _cuts(path: Path, size: int) -> list[int]:
+def _file(source: Source) -> BinaryIO:
+    """Open a source at any place of it: of an object store no more is fetched than is asked for."""
+    if source.remote is not None:
+        return source.remote.opened(HEAD_BYTES)
+    assert source.path is not None
+    return source.path.open("rb")
+
+
+def _cuts(source: Source, whole: int, size: int) -> list[int]:
     """Return where a file's pieces begin, each after the end of a line, and its end."""
-    whole = path.stat().st_size
     cuts = [0]
-    with path.open("rb") as file:
+    with _file(source) as file:
         while cuts[-1] + size < whole:
             file.seek(cuts[-1] + size)
             file.readline()

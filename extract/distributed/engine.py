@@ -7,8 +7,8 @@ only the rest of its records is asked again. The machinery of actors stands in `
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 
 from extract.distributed.crew import Crew
@@ -78,28 +78,38 @@ class Driver:
         return recovered + self.merging.merge().new
 
     async def _with_a_crew(self, records: Iterable[Record]) -> None:
-        """Put a crew to work and see it through to the end of the records, or of the run."""
-        crew = Crew(self.plan, self.folder, self.stopping, self._count)
-        merging = asyncio.create_task(self._keep_merging())
-        try:
-            async with crew:
-                await self._feed(records, crew)
-                await crew.all_answered()
-        finally:
-            merging.cancel()
-            await asyncio.gather(merging, return_exceptions=True)
-            if crew.stopped is not None:
-                self._stop(crew.stopped)
+        """Put a crew to work and see it through to the end of the records, or of the run; none where all is done."""
+        async with aclosing(self._chunks(records)) as chunks:
+            if (first := await anext(chunks, None)) is None:
+                return
+            crew = Crew(self.plan, self.folder, self.stopping, self._count)
+            merging = asyncio.create_task(self._keep_merging())
+            try:
+                async with crew:
+                    await self._hand(first, crew)
+                    async for chunk in chunks:
+                        await self._hand(chunk, crew)
+                    await crew.all_answered()
+            finally:
+                merging.cancel()
+                await asyncio.gather(merging, return_exceptions=True)
+                if crew.stopped is not None:
+                    self._stop(crew.stopped)
 
-    async def _feed(self, records: Iterable[Record], crew: Crew) -> None:
-        """Hand the records that are to be asked to the crew, block by block."""
+    async def _chunks(self, records: Iterable[Record]) -> AsyncGenerator[list[Record]]:
+        """Yield the records that are to be asked, some at a time, until the run is stopping."""
         chunks = self.selection.chunks(records)
         while not self.stopping.is_set() and (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
-            for start in range(0, len(chunk), crew.block):
-                if self.stopping.is_set():
-                    break
-                await crew.put(chunk[start : start + crew.block])
+            if chunk:
+                yield chunk
             await asyncio.to_thread(self.selection.keep_places, FOUND_AGAIN_AT)
+
+    async def _hand(self, chunk: Sequence[Record], crew: Crew) -> None:
+        """Hand records to the crew, block by block."""
+        for start in range(0, len(chunk), crew.block):
+            if self.stopping.is_set():
+                break
+            await crew.put(chunk[start : start + crew.block])
 
     def _count(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:

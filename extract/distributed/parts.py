@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, get_args, get_type_hints
 
-from extract.errors import SettingsError
+from extract.addresses import filesystem_at, is_address
 from store.journal import Begun, begun_to_json
 from store.merging import METADATA_KEY
 from store.rows import Attempt, Evidence, Outcome, Record
@@ -166,18 +166,9 @@ def folder_at(address: str) -> Folder:
 
     Raises SettingsError for an address that pyarrow doesn't know, or where pyarrow itself is missing.
     """
-    if "://" not in address:
+    if not is_address(address):
         return LocalFolder(Path(address).absolute())
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.fs import FileSystem
-    except ImportError:
-        raise SettingsError(f"{address!r} needs pyarrow; `pip install 'claimbase[ray]'` brings it") from None
-    try:
-        files, root = FileSystem.from_uri(address)
-    except (ArrowException, OSError, ValueError) as e:
-        raise SettingsError(f"{address!r} is no folder of parts: {str(e).splitlines()[0]}") from None
-    return RemoteFolder(files, root.rstrip("/"))
+    return RemoteFolder(*filesystem_at(address))
 
 
 def table_of(begun: Begun, entries: Sequence[Entry]) -> Any:

@@ -1,4 +1,4 @@
-"""Finds the files that a person's inputs name: files, folders, patterns, `-`.
+"""Finds the files that a person's inputs name: files, folders, patterns, `-`, addresses such as `s3://bucket/folder`.
 
 It looks at names and at what kind of thing stands there; it opens nothing. A path that stands inside a file is never
 followed, nor a link from within a folder to another folder.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from extract.addresses import Remote, first_line, is_address, remote_files, shown
 from extract.errors import InputError
 
 STDIN = "-"
@@ -23,11 +24,15 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read, or standard input (`path` None). `found`: a folder or a pattern named it, not the person."""
+    """A file to read: at a `path`, behind an address (`remote`), or standard input (neither).
+
+    `found`: a folder or a pattern named it, not the person.
+    """
 
     name: str
     path: Path | None
     found: bool = False
+    remote: Remote | None = None
 
     @property
     def suffix(self) -> str:
@@ -38,15 +43,17 @@ class Source:
     @property
     def size(self) -> int | None:
         """Bytes of the file as it stands there, None where that isn't known (standard input, a pipe)."""
+        if self.remote is not None:
+            return self.remote.size
         return self.path.stat().st_size if self.path is not None and self.path.is_file() else None
 
 
 def find(inputs: Iterable[str]) -> list[Source]:
     """Return the files that inputs name, in their order, those of a folder by name. Raises InputError if none is."""
-    found: dict[Path | None, Source] = {}
+    found: dict[Path | str, Source] = {}
     for name in inputs:
         for source in _named(name):
-            found.setdefault(source.path, source)
+            found.setdefault(source.path or source.name, source)
     return list(found.values())
 
 
@@ -56,6 +63,9 @@ def _named(name: str) -> Iterator[Source]:
         return
     if not name:
         raise InputError(repr(name), "is no file's name")
+    if is_address(name):
+        yield from _behind(name)
+        return
     path = Path(name)
     try:
         if path.is_dir():
@@ -68,6 +78,26 @@ def _named(name: str) -> Iterator[Source]:
             raise InputError(name, "no such file")
     except (OSError, ValueError) as e:  # a name too long, or with a NUL
         raise InputError(name, f"can't be read: {getattr(e, 'strerror', None) or e}") from e
+
+
+def _behind(address: str) -> Iterator[Source]:
+    """Yield the file behind an address, or what the folder there holds in a format that is read."""
+    name = shown(address)
+    try:
+        files = remote_files(address)
+    except OSError as e:
+        raise InputError(name, f"can't be read: {first_line(e, address)}") from e
+    if files is None:
+        raise InputError(name, "nothing is there; expected the address of a file or a folder")
+    if [own for own, _ in files] == [name]:
+        yield Source(name, None, remote=files[0][1])
+        return
+    hidden = len(name.rstrip("/"))
+    sources = [Source(own, None, True, remote) for own, remote in files if "/." not in own[hidden:]]
+    readable = [source for source in sources if source.suffix in SUFFIXES]
+    if not readable:
+        raise InputError(name, f"is a folder without a file to read; expected {', '.join(sorted(SUFFIXES))}")
+    yield from readable
 
 
 def _of_folder(folder: Path) -> Iterator[Source]:

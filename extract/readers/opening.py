@@ -107,13 +107,19 @@ class Opened:
 def opened(source: Source, columns: Columns, notices: FileNotices) -> Iterator[Opened]:
     """Open an input. Raises InputError, now or while its stream is read."""
     try:
-        raw = _standard_input(source.name) if source.path is None else source.path.open("rb")
+        raw = _raw(source)
         unpacking = _Unpacking(source.name, raw)
         stream = io.BufferedReader(unpacking, HEAD_BYTES)
     except OSError as e:
         raise InputError(source.name, f"can't be read: {e.strerror or e}") from e
     with stream:
         yield Opened(source, stream, stream.peek(HEAD_BYTES)[:HEAD_BYTES], unpacking.packed, columns, notices)
+
+
+def _raw(source: Source) -> io.BufferedReader:
+    if source.remote is not None:
+        return source.remote.opened()
+    return _standard_input(source.name) if source.path is None else source.path.open("rb")
 
 
 def _standard_input(name: str) -> io.BufferedReader:

@@ -46,7 +46,7 @@ ALL_USUAL = Columns()
 
 
 def read(inputs: Iterable[str], columns: Columns = ALL_USUAL, notices: Notices | None = None) -> Iterator[Record]:
-    """Yield the records of all inputs (files, folders, patterns, `-`), in order, lazily.
+    """Yield the records of all inputs (files, folders, patterns, addresses, `-`), in order, lazily.
 
     What is wrong with single records goes to `notices`. Raises InputError for an input that isn't there or can't be
     read, and for one without an abstract; a file that a folder or a pattern named raises only if all are so. Strict
@@ -57,7 +57,7 @@ def read(inputs: Iterable[str], columns: Columns = ALL_USUAL, notices: Notices |
     for source in find(inputs):
         own = notices.for_file(source.name)
         try:
-            for record in _records(source, columns, own):
+            for record in records_in(source, columns, own):
                 found = True
                 yield record
         except InputError as e:
@@ -82,7 +82,7 @@ def check_inputs(inputs: Iterable[str], columns: Columns = ALL_USUAL) -> list[So
     return sources
 
 
-def _records(source: Source, columns: Columns, notices: FileNotices) -> Iterator[Record]:
+def records_in(source: Source, columns: Columns, notices: FileNotices) -> Iterator[Record]:
     """Yield the records of one file. Raises InputError if there are none; a fault after the first one is a notice."""
     found, fault = 0, None
     kind: Format | None = None
