@@ -21,7 +21,8 @@ from pathlib import Path
 
 from bench.measuring import table
 from store.acronyms import letters_of
-from store.naming import canonical_names, fold, plain
+from store.mentions import canonical_names
+from store.naming import fold, plain
 
 GOLD = Path(__file__).parents[1] / ".." / "shared" / "gold"
 FILES = ("train.jsonl", "dev.jsonl", "seeds.jsonl")
@@ -40,8 +41,11 @@ class Named:
 
     def keys(self) -> dict[str, str]:
         """The canonical key of each name."""
-        names = [name for things in self.things.values() for thing in things for name in thing]
-        return dict(canonical_names(names, self.text))
+        kinds: defaultdict[str, set[str]] = defaultdict(set)
+        for field, things in self.things.items():
+            for name in itertools.chain(*things):
+                kinds[name].add(field)
+        return dict(canonical_names(kinds, self.text, kinds))
 
 
 def apart() -> dict[str, list[list[int]]]:
@@ -77,12 +81,14 @@ def pairs(named: Named, field: str) -> Iterator[tuple[str, str]]:
 
 
 def wrong_merges(named: Named) -> Iterator[str]:
-    """Two things of one field and abstract that share a key."""
+    """Two things of one abstract that share a key, but for what gold lists in two fields."""
     keys = named.keys()
-    for field, things in named.things.items():
-        for one, other in itertools.combinations(things, 2):
-            if shared := {keys[name] for name in one} & {keys[name] for name in other}:
-                yield f"{named.record} {field}: {min(shared)}: {one} and {other}"
+    things = [(field, thing) for field, several in named.things.items() for thing in several]
+    for (field, one), (of_other, other) in itertools.combinations(things, 2):
+        listed_twice = field != of_other and set(one) & set(other)
+        shared = {keys[name] for name in one} & {keys[name] for name in other}
+        if shared and not listed_twice:
+            yield f"{named.record} {field}: {min(shared)}: {one} and {of_other}: {other}"
 
 
 def merges(everything: Sequence[Named]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from extract.commands import report as report_command
 from extract.commands import schema as schema_commands
 from extract.commands import serve as serve_command
 from extract.commands import train as train_command
+from extract.commands import works as works_commands
 from extract.console import (
     DEFAULT_DB,
     INCOMPLETE,
@@ -78,7 +79,7 @@ def claimbase(
 def run(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT", help="Files, folders, patterns, or - for standard input."),
+        typer.Argument(metavar="INPUT", help="Files, folders, patterns, s3://... addresses, or - for standard input."),
     ],
     db: Db = DEFAULT_DB,
     schema: Annotated[
@@ -350,6 +351,7 @@ def rederive(
 
 
 alias_commands.add_to(app)
+works_commands.add_to(app)
 diff_command.add_to(app)
 merge_command.add_to(app)
 check_command.add_to(app)

@@ -23,6 +23,7 @@ _ASIDE = re.compile(r"[,;:]\s")
 _SENTENCE_END = re.compile(r"[.;:?!]\s|[()]")
 _WORD = re.compile(r"\S+")
 _LONG_WORD = re.compile(r"[^\W_]+")
+_HYPHENED = re.compile(r"[^\W_][\w-]*")
 _LETTER = re.compile(r"[^\W_]")
 _SPOKEN = {"2": ("2", "to", "two", "second"), "4": ("4", "for", "four"), "x": ("x", "cross", "ex")}
 _REPEATS = "23456"
@@ -55,7 +56,34 @@ def spells(short: str, long: str) -> bool:
     capitals = "".join(c for c in long if c.isupper()).lower()
     if len(capitals) > 2 and capitals == said:
         return True
-    return len(said) > 1 and any(_beginnings("".join(way[0] for way in reading), words) for reading in _readings(short))
+    if len(said) < 2:
+        return False
+    ways = ["".join(way[0] for way in reading) for reading in _readings(short)]
+    if said[-1] == "s" and long[-1] == "s":
+        ways.append(said[:-1])
+    hyphened = _HYPHENED.findall(long)
+    return any(_beginnings(way, words) or (len(hyphened) > 1 and _beginnings(way, hyphened)) for way in ways)
+
+
+def shuffled(short: str, long: str) -> bool:
+    """Are the letters of `short`, four or more, the beginnings of the words of `long` in any order?"""
+    letters = sorted("".join(_LETTER.findall(short)).lower())
+    begins = [word[0].lower() for word in _HYPHENED.findall(long) if word.lower() not in _SMALL]
+    return len(letters) > 3 and letters == sorted(begins)
+
+
+def expands(form: str, long: str) -> bool:
+    """Is `long` the other with an acronym in it spelled out: "parallel SGD", "parallel stochastic gradient descent"?"""
+    return _expands(form.split(), long.split())
+
+
+def _expands(form: Sequence[str], long: Sequence[str]) -> bool:
+    if not form or not long:
+        return not form and not long
+    if form[0].lower() == long[0].lower():
+        return _expands(form[1:], long[1:])
+    spelled = (n for n in range(2, len(long) + 1) if spells(form[0], " ".join(long[:n])))
+    return any(_expands(form[1:], long[n:]) for n in spelled)
 
 
 def definitions(text: str) -> Iterator[tuple[str, str]]:
@@ -68,7 +96,7 @@ def definitions(text: str) -> Iterator[tuple[str, str]]:
             yield short, before[at:]
         elif before:
             word = before.rsplit(None, 1)[-1].strip(_QUOTES + ",")
-            if word and looks_short(word) and letters_of(word, inner):
+            if word and looks_short(word) and (letters_of(word, inner) or spells(word, inner)):
                 yield word, inner
 
 
@@ -122,7 +150,7 @@ def _begins(low: str, letters: Letters, first: int) -> int:
     """
     end = len(low)
     for ways in reversed(letters[1:]):
-        end = max(low.rfind(way, first, end) for way in ways)
+        end = low.rfind(ways[0], first, end) if len(ways) == 1 else max(low.rfind(way, first, end) for way in ways)
         if end < 0:
             return -1
     while (end := max(low.rfind(way, first, end) for way in letters[0])) > 0:

@@ -1,6 +1,7 @@
 """Keeps a person's aliases: names that are one thing, whatever `naming` makes of them.
 
-The table `aliases`(key, name, canonical, added_at) holds groups: each name of a group is there by its key, with the one
+`names_apart`(one, other) holds the keys of two names that a person says are two things: they are proposed no more. The
+table `aliases`(key, name, canonical, added_at) holds groups: each name of a group is there by its key, with the one
 form that all of them get; the form itself is one of them. It wins over all folding. This module reads and writes the
 table and its CSV; `typed` applies it to the claims, `proposals` finds candidates.
 """
@@ -71,6 +72,23 @@ def drop(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> set[str]:
         if not any(key != own for key, other in after.items() if other.canonical == alias.canonical):
             after.pop(own, None)
     return _write(con, before, after)
+
+
+def set_apart(con: duckdb.DuckDBPyConnection, pairs: Iterable[Alias]) -> None:
+    """Say of each two names that they are two things. Raises AliasRefused for two that are one, with nothing kept."""
+    forms = aliases_of(con)
+    for pair in pairs:
+        one, other = sorted((fold(pair.name), fold(pair.canonical)))
+        if forms.get(one, one) == forms.get(other, other):
+            raise AliasRefused(
+                f"{pair.name!r} and {pair.canonical!r} are one; take the alias away first, if there is one"
+            )
+        con.execute("INSERT OR IGNORE INTO names_apart VALUES (?, ?)", [one, other])
+
+
+def apart(con: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
+    """The keys of each two names that are two things, in order."""
+    return {(one, other) for one, other in con.execute("SELECT one, other FROM names_apart").fetchall()}
 
 
 def read_csv(path: Path) -> list[Alias]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from store.comparable import metric_key
-from store.naming import canonical_names, fold
+from store.mentions import Mentions
+from store.naming import fold
 from store.rows import Schema
 from store.structure import Node
 
@@ -60,9 +61,36 @@ def _options(spec: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str
 
 def canonical_of(value: Mapping[str, Any], names: Mapping[str, Node], text: str, aliases: Aliases) -> dict[str, Any]:
     """The canonical forms of the names in a value of this schema, of a record with this text."""
-    found = list(_found(value, dict(names)))
-    keys = canonical_names((name for name, _ in found), text)
-    return {field: _canonical(value.get(field), node, field, keys, aliases) for field, node in names.items()}
+    kinds: dict[str, set[str]] = {}
+    for name, field in _found(value, dict(names)):
+        kinds.setdefault(name, set()).add(field.removesuffix("s"))
+    forms = _Forms(Mentions(kinds, text, kinds), aliases) if kinds else None
+    return {field: _canonical(value.get(field), node, field, forms) for field, node in names.items()}
+
+
+class _Forms:
+    """The canonical forms of one record's names, by its text and by the aliases."""
+
+    def __init__(self, mentions: Mentions, aliases: Aliases) -> None:
+        self._keys = mentions.keys()
+        self._mentions = mentions
+        self._aliases = aliases
+
+    def of(self, name: str, field: str) -> str:
+        """The form of a name that stands in a field of this name."""
+        key = self._keys[name]
+        if field == _METRIC:
+            key = metric_key(key, name)
+        return self._alias(fold(name), key) or key if self._aliases else key
+
+    def _alias(self, own: str, key: str) -> str | None:
+        """What a person calls it: by the name as it stands, by what it is short for in this text, by its key.
+
+        That an acronym is short for something counts before the acronym, which may stand for another thing elsewhere.
+        """
+        others = self._mentions.other_forms(key)
+        ways = (own, *others, key) if own != key else (*others, key)
+        return next((form for way in ways if (form := self._aliases.get(way))), None)
 
 
 def _found(value: Any, node: Node, field: str = "") -> Iterator[tuple[str, str]]:
@@ -78,17 +106,14 @@ def _found(value: Any, node: Node, field: str = "") -> Iterator[tuple[str, str]]
         yield value, field
 
 
-def _canonical(value: Any, node: Node, field: str, keys: Mapping[str, str], aliases: Aliases) -> Any:
+def _canonical(value: Any, node: Node, field: str, forms: _Forms | None) -> Any:
     if isinstance(node, dict):
         at = value if isinstance(value, Mapping) else {}
-        return {name: _canonical(at.get(name), child, name, keys, aliases) for name, child in node.items()}
+        return {name: _canonical(at.get(name), child, name, forms) for name, child in node.items()}
     if isinstance(node, list):
         items = value if isinstance(value, list) else []
-        return [_canonical(_quote(item, node), node[0], field, keys, aliases) for item in items]
-    if not isinstance(value, str) or not value:
-        return None
-    key = metric_key(keys[value], value) if field == _METRIC else keys[value]
-    return aliases.get(fold(value)) or aliases.get(key) or key
+        return [_canonical(_quote(item, node), node[0], field, forms) for item in items]
+    return forms.of(value, field) if forms and isinstance(value, str) and value else None
 
 
 def _quote(item: Any, node: list[Node]) -> Any:

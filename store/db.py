@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from store import aliases, frames, journal, reading, saving, session, typed, views
+from store import aliases, effective, frames, journal, reading, saving, session, typed, views, works
 from store.aliases import Alias
 from store.errors import SchemaRefused
 from store.opening import WAIT_S, first_row, one_line
@@ -136,6 +136,21 @@ class Store:
         with session.writing(self.path, self.wait_s) as con:
             return typed.rename(con, aliases.drop(con, names))
 
+    def set_names_apart(self, pairs: Iterable[Alias]) -> None:
+        """Keep that each two names are two things: they are proposed no more. Raises `AliasRefused`."""
+        with session.writing(self.path, self.wait_s) as con:
+            aliases.set_apart(con, pairs)
+
+    def set_works_apart(self, record_ids: Sequence[str]) -> None:
+        """Make these records one work, and of no other."""
+        with session.writing(self.path, self.wait_s) as con:
+            works.set_apart(con, record_ids)
+
+    def rejoin_works(self, record_ids: Sequence[str]) -> None:
+        """Let what identifies these records link them again."""
+        with session.writing(self.path, self.wait_s) as con:
+            works.rejoin(con, record_ids)
+
     def aliases(self) -> list[Alias]:
         """All aliases, by the form that they get."""
         with session.reading(self.path, self.wait_s) as con:
@@ -197,6 +212,7 @@ def _keep_schema(con: duckdb.DuckDBPyConnection, schema: Schema) -> None:
         [schema.schema_hash, schema.name, schema.json_schema, schema.structure],
     )
     views.make_claims_table(con, schema.schema_hash, schema.structure)
+    effective.make(con, schema.schema_hash)
 
 
 def schema_of_run(con: duckdb.DuckDBPyConnection, run_id: str) -> tuple[str, str]:

@@ -158,6 +158,17 @@ def _005_names(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("CREATE TABLE work_keys (record_id VARCHAR NOT NULL, key VARCHAR NOT NULL)")
 
 
+def _006_reviewed_claims(con: duckdb.DuckDBPyConnection) -> None:
+    """Nothing of its own: what is derived has got a table more, and is made anew after any step."""
+
+
+def _007_apart(con: duckdb.DuckDBPyConnection) -> None:
+    for name in ("names_apart", "works_apart"):
+        _free_the_name(con, name)
+    con.execute("CREATE TABLE names_apart (one VARCHAR NOT NULL, other VARCHAR NOT NULL, PRIMARY KEY (one, other))")
+    con.execute("CREATE TABLE works_apart (record_id VARCHAR PRIMARY KEY, work VARCHAR NOT NULL)")
+
+
 def _free_the_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop a derived view of this name, which is made again under another. Raises `StoreError` for a user's own."""
     for comment, is_view in con.execute(
@@ -170,7 +181,10 @@ def _free_the_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
         con.execute(f'DROP VIEW "{name}"')
 
 
-MIGRATIONS: tuple[Migration, ...] = (_001_base_tables, _002_sources, _003_logprobs, _004_reviews, _005_names)
+MIGRATIONS: tuple[Migration, ...] = (
+    *(_001_base_tables, _002_sources, _003_logprobs, _004_reviews, _005_names),
+    *(_006_reviewed_claims, _007_apart),
+)
 """In order; the version of a database is the number of those applied."""
 
 

@@ -2,7 +2,8 @@
 
 Two signs: an abstract that calls a long form by an acronym which others use alone, and keys that are spelled nearly
 alike (`rapidfuzz`). Names with other digits in them are never proposed: CIFAR-10 is not CIFAR-100. Names of metrics are
-compared with each other only.
+compared with each other only. The other way round, acronyms that abstracts give two long forms: a form of its own is
+proposed for the rarer one.
 """
 
 import re
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 import duckdb
 from rapidfuzz import fuzz, process
 
-from store.acronyms import spells
+from store.acronyms import definitions, spells
+from store.aliases import apart
 from store.joinable import CANONICAL
-from store.naming import fold
+from store.naming import fold, plain
 from store.sqltext import claims_table, member, quoted
 from store.structure import Node
 from store.typed import names_of
@@ -25,6 +27,15 @@ LIKENESS = 90.0
 
 _SHORTEST = 5
 """Letters of a key that is compared: one letter more or less makes of a shorter one another name."""
+
+_ONE_MEANING = 70.0
+"""Likeness of two long forms of one acronym that mean one thing: "of" for "for", a word spelled otherwise."""
+
+_SHARED = """
+SELECT DISTINCT record_id, form, text FROM ({query}) JOIN records USING (record_id)
+WHERE contains(text, '(') AND form IN (SELECT form FROM ({query}) GROUP BY form HAVING count(DISTINCT record_id) > 1)
+"""
+"""The texts of records that share a form."""
 
 _DIGITS = re.compile(r"\d+")
 _Pool = dict[str, dict[str, int]]
@@ -44,13 +55,49 @@ class Proposal:
 
 
 def proposals(con: duckdb.DuckDBPyConnection, likeness: float = LIKENESS) -> list[Proposal]:
-    """What may be one, the surest first."""
+    """What may be one, the surest first, without what a person said is two."""
+    refused = apart(con)
     found: dict[tuple[str, str], Proposal] = {}
     for pool in _pools(con):
         for one, other, why in (*_said(pool), *_spelled(pool), *_alike(pool, likeness)):
             proposal = _proposal(pool, one, other, why)
+            keys = tuple(sorted((fold(proposal.name), fold(proposal.canonical))))
+            if keys not in refused:
+                found.setdefault((proposal.name, proposal.canonical), proposal)
+    for proposal in _homonyms(con):
+        keys = tuple(sorted((fold(proposal.name), fold(proposal.canonical))))
+        if keys not in refused:
             found.setdefault((proposal.name, proposal.canonical), proposal)
     return sorted(found.values(), key=lambda p: (-p.likeness, -p.records - p.canonical_records, p.name, p.canonical))
+
+
+def _homonyms(con: duckdb.DuckDBPyConnection) -> Iterator[Proposal]:
+    """Acronyms whose records give several long forms, with an own form for each but the most frequent."""
+    meanings: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    records: dict[str, set[str]] = defaultdict(set)
+    written: dict[str, tuple[str, str]] = {}
+    for (schema_hash,) in con.execute("SELECT schema_hash FROM schemas ORDER BY schema_hash").fetchall():
+        table = quoted(claims_table(schema_hash))
+        for field, query in _queries(names_of(con, schema_hash), table):
+            if field != "metric":
+                for record_id, key, text in con.execute(_SHARED.format(query=query)).fetchall():
+                    records[key].add(record_id)
+                    for short, long in definitions(plain(text)):
+                        if fold(short) == key:
+                            meanings[key][fold(long)].add(record_id)
+                            written.setdefault(fold(long), (short, long))
+    for key, longs in sorted(meanings.items()):
+        ranked = sorted(longs, key=lambda long: (-len(longs[long]), long))
+        for n, long in enumerate(ranked):
+            if n and not any(_one_meaning(long, other) for other in ranked[:n]):
+                short, form = written[long]
+                names = (form, f"{short} ({form})")
+                yield Proposal(*names, len(longs[long]), len(records[key]), 100.0, "one acronym, two things")
+
+
+def _one_meaning(one: str, other: str) -> bool:
+    """Are two long forms of an acronym one, but for a word more or another spelling?"""
+    return one in other or other in one or fuzz.ratio(one, other) >= _ONE_MEANING
 
 
 def _pools(con: duckdb.DuckDBPyConnection) -> Sequence[_Pool]:

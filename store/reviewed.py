@@ -1,17 +1,20 @@
 """The SQL of reviews: which verdict holds on each claim, and what the views show once verdicts are laid over claims.
 
 A verdict is on the *content* of a claim, JSON text of its fields' values and its place as `content` makes it, so that
-it holds for the same claim of any run, and for no other. Nothing here is stored: the views join `reviews` with the
-typed claims when they are asked, and a record without a verdict takes the short way.
+it holds for the same claim of any run, and for no other. The views ask the typed table for records that nobody has
+reviewed, and the table beside it (`effective`) for the others.
 
 Of a schema's lists those of the model itself are reviewed, not those within another list's items.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from store.sqltext import claims_table, literal, member, quoted, shown
+from store import joinable
+from store.sqltext import claims_table, literal, member, quoted, reviewed_table, shown
 from store.structure import Column, ListField, Node, Shape, free, plural, singular
 
 ITEMS_PLACE = ("start", "end", "match")
@@ -20,27 +23,48 @@ ITEMS_PLACE = ("start", "end", "match")
 RECORD_CONFIDENCE = "record_confidence"
 """The column that says how sure a record's plain fields are: no claim."""
 
-_LIVE = """SELECT * FROM reviews r WHERE verdict <> 'undone'
-    AND NOT EXISTS (SELECT 1 FROM reviews u WHERE u.undoes = r.review_id)"""
+MARK: Node = {"origin": "VARCHAR", "verdict": "VARCHAR", "reviewers": "VARCHAR"}
+"""The structure of what is said of one claim once verdicts are laid over it."""
+
+DONE: Node = [{"reviewer": "VARCHAR", "judged_at": "TIMESTAMP"}]
+"""The structure of who is done with an abstract, and since when."""
+
+REVIEWS = "reviews"
 
 
-def own(among: str = "true") -> str:
+def among(condition: str) -> str:
+    """The rows of `reviews` that fulfil a condition on whole records: to work on these spares all others the work."""
+    return f"(SELECT * FROM {REVIEWS} WHERE {condition})"  # noqa: S608
+
+
+def _live(source: str) -> str:
+    return f"""SELECT * FROM {source} r WHERE verdict <> 'undone'
+        AND NOT EXISTS (SELECT 1 FROM {source} u WHERE u.undoes = r.review_id)"""  # noqa: S608
+
+
+def own(source: str = REVIEWS) -> str:
     """A SELECT of each reviewer's latest verdict on each claim, a settling one apart; what was undone is no verdict.
 
-    `among`: a condition on whole records, which spares the others the work.
+    `source`: all rows of `reviews`, or all of some records (`among`).
     """
-    return f"""SELECT * FROM ({_LIVE}) WHERE {among}
-        AND verdict IN ('accepted', 'corrected', 'rejected', 'added', 'deferred')
+    return f"""SELECT * FROM ({_live(source)})
+        WHERE verdict IN ('accepted', 'corrected', 'rejected', 'added', 'deferred')
         QUALIFY row_number() OVER (
             PARTITION BY schema_name, record_id, path, claim, reviewer, settles ORDER BY judged_at DESC) = 1"""  # noqa: S608
 
 
-COMPLETE = f"""SELECT * FROM ({_LIVE}) WHERE verdict = 'complete'
-    QUALIFY row_number() OVER (PARTITION BY schema_name, record_id, reviewer ORDER BY judged_at DESC) = 1"""  # noqa: S608
-"""The latest time that each reviewer was done with an abstract; `claim` is the digest of its claims then."""
+def complete(source: str = REVIEWS) -> str:
+    """A SELECT of the latest time that each reviewer was done with an abstract; `claim`: the digest of its claims then.
 
-VERDICTS = f"""
-SELECT schema_name, record_id, path, claim,
+    `source` as of `own`.
+    """
+    return f"""SELECT * FROM ({_live(source)}) WHERE verdict = 'complete'
+        QUALIFY row_number() OVER (PARTITION BY schema_name, record_id, reviewer ORDER BY judged_at DESC) = 1"""  # noqa: S608
+
+
+def held(source: str = REVIEWS) -> str:
+    """A SELECT of the verdict that holds on each claim, whoever gave it. `source` as of `own`."""
+    return f"""SELECT schema_name, record_id, path, claim,
     CASE WHEN bool_or(settles) THEN arg_max(verdict, judged_at) FILTER (settles)
         WHEN count(DISTINCT (verdict, value::VARCHAR)) = 1 THEN any_value(verdict) ELSE 'disputed' END AS verdict,
     CASE WHEN bool_or(settles) THEN arg_max_null(value, judged_at) FILTER (settles)
@@ -48,8 +72,7 @@ SELECT schema_name, record_id, path, claim,
     CASE WHEN bool_or(settles) THEN arg_max_null(reason, judged_at) FILTER (settles)
         ELSE string_agg(DISTINCT reason, '; ' ORDER BY reason) END AS reason,
     string_agg(DISTINCT reviewer, ', ' ORDER BY reviewer) AS reviewers, max(judged_at) AS judged_at
-FROM ({own()}) WHERE verdict <> 'deferred' GROUP BY schema_name, record_id, path, claim
-"""  # noqa: S608
+FROM ({own(source)}) WHERE verdict <> 'deferred' GROUP BY schema_name, record_id, path, claim"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +88,23 @@ class Subject:
     def table(self) -> str:
         """The typed table of its claims."""
         return quoted(claims_table(self.schema_hash))
+
+    @property
+    def reviewed_table(self) -> str:
+        """The table of the claims of reviewed records as their reviews leave them (`effective`)."""
+        return quoted(reviewed_table(self.schema_hash))
+
+    @property
+    def marks(self) -> Mapping[str, Any]:
+        """The structure of a value's marks: a `MARK` in the place of each plain field and of each item."""
+        marks: dict[str, Any] = {}
+        nodes: list[tuple[tuple[str, ...], Node]] = [(column.path, MARK) for column in self.scalars]
+        for path, node in [*nodes, *((field.path, [MARK]) for field in self.lists)]:
+            at = marks
+            for key in path[:-1]:
+                at = at.setdefault(key, {})
+            at[path[-1]] = node
+        return marks
 
     @property
     def scalars(self) -> Sequence[Column]:
@@ -137,35 +177,33 @@ def digests(subject: Subject, source: str) -> str:
         claim::VARCHAR))) AS digest FROM ({contents(subject, source)}) GROUP BY record_id"""  # noqa: S608
 
 
+def digest(claims: Iterable[tuple[str, str]]) -> str:
+    """The digest that `digests` makes of a record's claims, (path, claim) each."""
+    said = "\n".join(f"{path} {claim}" for path, claim in sorted(claims))
+    return json.dumps(hashlib.md5(said.encode(), usedforsecurity=False).hexdigest())
+
+
 def completed(subject: Subject) -> str:
     """A SELECT of (record_id, reviewer, judged_at): who is done with which abstract, its claims as they were then."""
-    known = f"(SELECT * FROM ({COMPLETE}) WHERE schema_name = {literal(subject.name)})"  # noqa: S608
-    some = own("record_id IN (SELECT record_id FROM reviews WHERE verdict = 'deferred')")
-    put_off = f"(SELECT * FROM ({some}) WHERE schema_name = {literal(subject.name)} AND verdict = 'deferred')"  # noqa: S608
-    source = f"(FROM {subject.table} SEMI JOIN {known} USING (record_id))"
-    return f"""SELECT d.record_id, d.reviewer, d.judged_at FROM {known} d
-        JOIN ({digests(subject, source)}) n ON n.record_id = d.record_id AND n.digest = d.claim
-        ANTI JOIN {put_off} o ON o.record_id = d.record_id AND o.reviewer = d.reviewer"""  # noqa: S608
+    return f"""SELECT record_id, d['reviewer'] AS reviewer, d['judged_at'] AS judged_at
+        FROM (SELECT record_id, unnest(done) AS d FROM {subject.reviewed_table})"""  # noqa: S608
 
 
-def reviewed_views(subject: Subject, prefix: str) -> Iterator[tuple[str, str, str]]:
+def reviewed_views(subject: Subject, prefix: str, names: Mapping[str, Node]) -> Iterator[tuple[str, str, str]]:
     """The name, the comment and the query of each view of a schema's claims as reviews leave them.
 
-    They are named as the views of what the model says, with `reviewed_` before it.
+    They are named as the views of what the model says, with `reviewed_` before it. `names`: which fields are names.
     """
     of = f"schema {subject.name}, reviewed:"
-    yield f"reviewed_{plural(subject.name)}", f"{of} one row a record", _model_query(subject)
+    yield f"reviewed_{plural(subject.name)}", f"{of} one row a record", _model_query(subject, names)
     for field in subject.lists:
-        yield f"reviewed_{prefix}{field.name}", f"{of} one row an item of {path_of(field)}", _list_query(subject, field)
+        query = _list_query(subject, field, names)
+        yield f"reviewed_{prefix}{field.name}", f"{of} one row an item of {path_of(field)}", query
     measuring = [field for field in subject.lists if field.measures]
     for field in measuring:
         name = "claims" if field is measuring[0] else f"claims_{field.name}"
         about = f"{of} one row an item of {path_of(field)}, with its record's fields"
-        yield f"reviewed_{prefix}{name}", about, _wide_query(subject, field)
-
-
-def _verdicts(subject: Subject) -> str:
-    return f"(SELECT * FROM verdicts WHERE schema_name = {literal(subject.name)})"  # noqa: S608
+        yield f"reviewed_{prefix}{name}", about, _wide_query(subject, field, names)
 
 
 def _items(source: str, field: ListField) -> str:
@@ -174,77 +212,77 @@ def _items(source: str, field: ListField) -> str:
         FROM {source}"""  # noqa: S608
 
 
-def _effective_items(subject: Subject, field: ListField) -> str:
-    """The items that hold: (record_id, ordinal, item, origin, verdict, reviewers); an added one has no ordinal."""
-    structure, path = literal(subject.item_structure(field)), literal(path_of(field))
-    reviewed = f"(FROM {subject.table} SEMI JOIN {_verdicts(subject)} USING (record_id))"
-    said = f"(SELECT *, {content('item', field)} AS claim FROM ({_items(reviewed, field)}))"  # noqa: S608
-    return f"""SELECT record_id, ordinal, item, 'model' AS origin, NULL::VARCHAR AS verdict, NULL::VARCHAR AS reviewers
-        FROM ({_items(f"(FROM {subject.table} ANTI JOIN {_verdicts(subject)} USING (record_id))", field)})
-        UNION ALL SELECT i.record_id, i.ordinal,
-            CASE WHEN v.verdict = 'corrected' THEN from_json(v.value, {structure}) ELSE i.item END,
-            CASE WHEN v.verdict = 'corrected' THEN 'corrected' ELSE 'model' END, v.verdict, v.reviewers
-        FROM {said} i LEFT JOIN {_verdicts(subject)} v
-            ON v.record_id = i.record_id AND v.path = {path} AND v.claim = i.claim
-        WHERE v.verdict IS DISTINCT FROM 'rejected'
-        UNION ALL SELECT v.record_id, NULL, from_json(v.value, {structure}), 'added', v.verdict, v.reviewers
-        FROM {_verdicts(subject)} v ANTI JOIN {said} i ON i.record_id = v.record_id AND i.claim = v.claim
-        WHERE v.verdict = 'added' AND v.path = {path}"""  # noqa: S608
+def _effective(subject: Subject, names: Mapping[str, Node], field: ListField | None) -> str:
+    """A SELECT of (record_id, run_id, f0, f1, … of the plain fields, canonical), of each record or of an item each.
+
+    Of a record with o0, o1, … of where its fields come from and `reviewed_by`; of an item with ordinal, item and its
+    mark. Reviewed records come first. Fields are taken out of their structs in each of the two branches, below the
+    UNION, where DuckDB reads no more of a struct than that; a join that chose between the two would read it whole.
+    """
+    plain = [f"{member('value', column.path)} AS f{n}" for n, column in enumerate(subject.shape.scalars)]
+    if names:
+        plain.append(joinable.CANONICAL)
+    said = ", ".join(["record_id", "run_id", *plain])
+    if field is None:
+        origins = [f"{member('marks', (*c.path, 'origin'))} AS o{n}" for n, c in enumerate(subject.scalars)]
+        people = "list_aggregate([d['reviewer'] FOR d IN done], 'string_agg', ', ') AS reviewed_by"
+        unjudged = ["'model'"] * len(origins) + ["NULL::VARCHAR"]
+        reviewed, others = (", ".join([said, *more]) for more in ([*origins, people], unjudged))
+        held_back = ""
+    else:
+        items, marks = member("value", field.path), member("marks", field.path)
+        said += f""", (generate_subscripts({items}, 1) - 1)::INTEGER AS ordinal, unnest({items}) AS item"""
+        reviewed, others = f"{said}, unnest({marks}) AS mark", f"{said}, NULL AS mark"
+        held_back = " WHERE mark['verdict'] IS DISTINCT FROM 'rejected'"
+    return f"""SELECT * FROM (SELECT {reviewed} FROM {subject.reviewed_table}){held_back}
+        UNION ALL SELECT {others} FROM {subject.table} ANTI JOIN {subject.reviewed_table} USING (record_id)"""  # noqa: S608
 
 
-def _effective_models(subject: Subject) -> str:
-    """The plain fields that hold, f0, f1, … with o0, o1, … for their origins, and who is done with the abstract."""
-    columns = subject.scalars
-    plain = "".join(f", {member('value', c.path)} AS f{n}, 'model' AS o{n}" for n, c in enumerate(columns))
-    laid, joins = "", ""
-    for n, column in enumerate(columns):
-        value = member("c.value", column.path)
-        of = f"from_json(v{n}.value, {literal(json.dumps(column.type))})"
-        laid += f""", CASE v{n}.verdict WHEN 'corrected' THEN {of} WHEN 'rejected' THEN NULL ELSE {value} END,
-            CASE WHEN v{n}.verdict = 'corrected' AND {value} IS NULL THEN 'added'
-                WHEN v{n}.verdict = 'corrected' THEN 'corrected' ELSE 'model' END"""
-        joins += f""" LEFT JOIN {_verdicts(subject)} v{n} ON v{n}.record_id = c.record_id
-            AND v{n}.path = {literal(path_of(column))} AND v{n}.claim = {scalar_content(value)}"""
-    known = f"(SELECT record_id FROM reviews WHERE schema_name = {literal(subject.name)})"  # noqa: S608
-    return f"""SELECT record_id, run_id{plain}, NULL::VARCHAR AS reviewed_by
-        FROM (FROM {subject.table} ANTI JOIN {known} USING (record_id))
-        UNION ALL SELECT c.record_id, c.run_id{laid}, d.reviewed_by
-        FROM (FROM {subject.table} SEMI JOIN {known} USING (record_id)) c{joins}
-        LEFT JOIN (SELECT record_id, string_agg(reviewer, ', ' ORDER BY reviewer) AS reviewed_by
-            FROM ({completed(subject)}) GROUP BY record_id) d ON d.record_id = c.record_id"""  # noqa: S608
+_MARKED = ("coalesce(i.mark['origin'], 'model') AS origin", "i.mark['verdict'] AS verdict",
+           "i.mark['reviewers'] AS reviewers")  # fmt: skip
 
 
-def _named(subject: Subject, taken: set[str]) -> list[str]:
-    """The plain fields of `m`, the effective models, under their names."""
-    names = []
-    for n, column in enumerate(subject.scalars):
-        name = f"{subject.name}_{column.name}" if column.name.lower() in taken else column.name
-        names.append((n, free(name, taken)))
-    return [f"m.f{n} AS {quoted(name)}" for n, name in names]
+def _named(subject: Subject, source: str, taken: set[str]) -> list[str]:
+    """The plain fields of an effective row under their names."""
+    columns = [(f"{source}.f{n}", column) for n, column in enumerate(subject.shape.scalars)]
+    names = [f"{subject.name}_{c.name}" if c.name.lower() in taken else c.name for _, c in columns]
+    return [f"{at} AS {quoted(free(name, taken))}" for (at, _), name in zip(columns, names, strict=True)]
 
 
-def _model_query(subject: Subject) -> str:
+def _model_query(subject: Subject, names: Mapping[str, Node]) -> str:
     taken = {"record_id", "source_id", "title", "reviewed_by", "model", "run_id"}
-    fields = _named(subject, taken)
+    fields = _named(subject, "m", taken)
     origins = [f"m.o{n} AS {quoted(free(f'{column.name}_origin', taken))}" for n, column in enumerate(subject.scalars)]
-    columns = "".join(f"{each}, " for each in (*fields, *origins))
-    return f"""SELECT m.record_id, r.source_id, r.title, {columns}m.reviewed_by, u.model, m.run_id
-        FROM ({_effective_models(subject)}) m JOIN records r USING (record_id) JOIN runs u USING (run_id)"""  # noqa: S608
+    beside = [*joinable.of_model(names, subject.shape.scalars, "m", taken), _work(taken)]
+    columns = ", ".join([*fields, *origins, "m.reviewed_by", "u.model", "m.run_id", *beside])
+    return f"""SELECT m.record_id, r.source_id, r.title, {columns} FROM ({_effective(subject, names, None)}) m
+        {_JOINED}"""  # noqa: S608
 
 
-def _list_query(subject: Subject, field: ListField) -> str:
-    columns = shown(
-        "i.item", field.columns, {"record_id", "ordinal", "origin", "verdict", "reviewers"}, singular(field.name)
-    )
-    return f"""SELECT i.record_id, i.ordinal, {"".join(f"{each}, " for each in columns)}i.origin, i.verdict, i.reviewers
-        FROM ({_effective_items(subject, field)}) i"""  # noqa: S608
+def _list_query(subject: Subject, field: ListField, names: Mapping[str, Node]) -> str:
+    taken = {"record_id", "ordinal", "origin", "verdict", "reviewers"}
+    columns = shown("i.item", field.columns, taken, singular(field.name))
+    beside = joinable.of_items(names, field, "i", taken)
+    return f"""SELECT i.record_id, i.ordinal, {", ".join([*columns, *_MARKED, *beside])}
+        FROM ({_effective(subject, names, field)}) i"""  # noqa: S608
 
 
-def _wide_query(subject: Subject, field: ListField) -> str:
+def _wide_query(subject: Subject, field: ListField, names: Mapping[str, Node]) -> str:
     taken = {"record_id", "source_id", "title", "ordinal", "origin", "verdict", "reviewers", "model", "run_id"}
-    fields = _named(subject, taken)
+    fields = _named(subject, "i", taken)
     items = shown("i.item", field.columns, taken, singular(field.name))
-    columns = "".join(f"{each}, " for each in (*fields, "i.ordinal", *items))
-    return f"""SELECT i.record_id, r.source_id, r.title, {columns}i.origin, i.verdict, i.reviewers, u.model, m.run_id
-        FROM ({_effective_items(subject, field)}) i JOIN ({_effective_models(subject)}) m USING (record_id)
-        JOIN records r USING (record_id) JOIN runs u USING (run_id)"""  # noqa: S608
+    beside = [
+        *joinable.of_model(names, subject.shape.scalars, "i", taken),
+        *joinable.of_items(names, field, "i", taken),
+        _work(taken),
+    ]
+    columns = ", ".join([*fields, "i.ordinal", *items, *_MARKED, "u.model", "i.run_id", *beside])
+    return f"""SELECT i.record_id, r.source_id, r.title, {columns} FROM ({_effective(subject, names, field)}) i
+        {_JOINED}"""  # noqa: S608
+
+
+_JOINED = "JOIN records r USING (record_id) JOIN runs u USING (run_id) LEFT JOIN works w USING (record_id)"
+
+
+def _work(taken: set[str]) -> str:
+    return f"w.work AS {quoted(free('work', taken))}"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from store import typed, works
+from store import effective, typed, works
 from store.rows import Attempt, Evidence, Outcome, Record
 from store.sqltext import literal
 from store.text import clean, clean_json
@@ -115,6 +115,7 @@ def _save_evidence(con: duckdb.DuckDBPyConnection, run_id: str, outcomes: Sequen
 def save_claims(con: duckdb.DuckDBPyConnection, run_id: str, schema_hash: str, structure: str) -> None:
     """Make the values in `batch` the latest claims of their records, but where a later run's are there already."""
     typed.save_claims(con, run_id, schema_hash, structure)
+    effective.follow(con, schema_hash)
     con.execute(
         "CREATE OR REPLACE TEMP TABLE unlinked AS SELECT record_id FROM batch ANTI JOIN works USING (record_id)"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from store import migrations, typed, views, works
+from store import effective, migrations, typed, views, works
 from store.errors import MissingDatabase, NotADatabase, StoreWriteFailed
 from store.opening import WAIT_S, opened
 
@@ -85,6 +85,7 @@ def rebuild(con: duckdb.DuckDBPyConnection) -> None:
     """Make all that is derived anew: the typed tables of claims, the works, the views. Within a transaction."""
     for schema_hash, structure in con.execute("SELECT schema_hash, structure FROM schemas").fetchall():
         typed.make_claims_table(con, schema_hash, structure)
+        effective.make(con, schema_hash)
     works.relink(con)
     views.refresh(con)
 

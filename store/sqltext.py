@@ -24,6 +24,11 @@ def claims_table(schema_hash: str) -> str:
     return "claims_" + re.sub("[^0-9A-Za-z]", "", schema_hash)
 
 
+def reviewed_table(schema_hash: str) -> str:
+    """The name of the table beside it, of the claims as reviews leave them."""
+    return f"{claims_table(schema_hash)}_reviewed"
+
+
 def member(source: str, path: Sequence[str]) -> str:
     """A member of a struct; `source` itself for an empty path."""
     return source + "".join(f"[{literal(key)}]" for key in path)

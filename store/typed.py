@@ -18,15 +18,22 @@ from store.canonical import Aliases, canonical_of, names_in
 from store.joinable import CANONICAL
 from store.opening import first_row
 from store.rows import Schema
-from store.sqltext import claims_table, literal, quoted
+from store.sqltext import claims_table, literal, quoted, reviewed_table
 from store.structure import Node
 from store.text import clean_json
 
 _AT_ONCE = 2_000
 """Records whose names are folded together."""
 
-_SQUASHED = "regexp_replace(lower(strip_accents(to_json(value)::VARCHAR)), '[^\\p{L}\\p{N}+*#]', '', 'g')"
+_LETTERS_ONLY = "regexp_replace(lower(strip_accents({})), '[^\\p{{L}}\\p{{N}}+*#]', '', 'g')"
+_SQUASHED = _LETTERS_ONLY.format("to_json(value)::VARCHAR")
 """A value with its letters in a row: a key that one of its names folds to stands in it, but for its signs."""
+
+_SQUASHED_TEXT = _LETTERS_ONLY.format("regexp_replace(text, '\\\\[A-Za-z]+', '', 'g')")
+"""An abstract likewise: a long form may stand in it whose acronym alone is in the value."""
+
+_LONG = 8
+"""Letters of a key that may be a long form's."""
 
 _SIGNS = re.compile(r"[^\w+*#]|_")
 
@@ -76,29 +83,35 @@ def save_claims(con: duckdb.DuckDBPyConnection, run_id: str, schema_hash: str, s
 
 def rename(con: duckdb.DuckDBPyConnection, keys: Collection[str]) -> int:
     """Fold again the names of the records that may have one of these keys; return how many records these are."""
-    renamed = 0
+    renamed: set[tuple[str, str]] = set()
     for (schema_hash,) in con.execute("SELECT schema_hash FROM schemas").fetchall():
-        names = names_of(con, schema_hash)
-        if not names:
-            continue
-        table = quoted(claims_table(schema_hash))
-        con.execute(
-            f"""CREATE OR REPLACE TEMP TABLE batch AS SELECT record_id, to_json(value)::VARCHAR AS value FROM {table}
-            WHERE len(list_filter($forms, lambda form: contains(to_json({CANONICAL})::VARCHAR, form))) > 0
-                OR len(list_filter($letters, lambda key: contains({_SQUASHED}, key))) > 0""",  # noqa: S608
-            {
-                "forms": [json.dumps(key, ensure_ascii=False)[1:-1] for key in keys],
-                "letters": [_SIGNS.sub("", key).removesuffix("y") for key in keys],
-            },
-        )
-        _name(con, names)
-        con.execute(
-            f"""UPDATE {table} c SET {CANONICAL} = from_json(n.canonical, {literal(json.dumps(names))})
-            FROM named n WHERE n.record_id = c.record_id"""  # noqa: S608
-        )
-        row = first_row(con, "SELECT count(*) FROM named")
-        renamed += row[0] if row else 0
-    return renamed
+        if names := names_of(con, schema_hash):
+            for table in (claims_table(schema_hash), reviewed_table(schema_hash)):
+                renamed |= {(schema_hash, record_id) for record_id in _rename(con, quoted(table), names, keys)}
+    return len(renamed)
+
+
+def _rename(con: duckdb.DuckDBPyConnection, table: str, names: Mapping[str, Node], keys: Collection[str]) -> list[str]:
+    """Fold again the names of one table's rows that may have one of these keys; return their records."""
+    letters = [_SIGNS.sub("", key).removesuffix("y") for key in keys]
+    con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE batch AS SELECT record_id, to_json(value)::VARCHAR AS value
+        FROM {table} LEFT JOIN records USING (record_id)
+        WHERE len(list_filter($forms, lambda form: contains(to_json({CANONICAL})::VARCHAR, form))) > 0
+            OR len(list_filter($letters, lambda key: contains({_SQUASHED}, key))) > 0
+            OR len(list_filter($long, lambda key: contains({_SQUASHED_TEXT}, key))) > 0""",  # noqa: S608
+        {
+            "forms": [json.dumps(key, ensure_ascii=False)[1:-1] for key in keys],
+            "letters": letters,
+            "long": [key for key in letters if len(key) >= _LONG],
+        },
+    )
+    _name(con, names)
+    con.execute(
+        f"""UPDATE {table} c SET {CANONICAL} = from_json(n.canonical, {literal(json.dumps(names))})
+        FROM named n WHERE n.record_id = c.record_id"""  # noqa: S608
+    )
+    return [record_id for (record_id,) in con.execute("SELECT record_id FROM named").fetchall()]
 
 
 _NAMED = "LEFT JOIN named n ON n.record_id = b.record_id"

@@ -29,7 +29,7 @@ from store import joinable
 from store.canonical import names_in
 from store.errors import StoreError
 from store.macros import OURS, make_macros
-from store.reviewed import VERDICTS, Subject, reviewed_views
+from store.reviewed import Subject, held, reviewed_views
 from store.rows import Schema
 from store.sqltext import claims_table as claims_table
 from store.sqltext import literal as literal
@@ -123,7 +123,7 @@ def views_of(schemas: Sequence[Schema], others: Collection[str] = ()) -> Iterato
     taken = {*BASE_TABLES, *_FOR_ALL, *others}
     yield View("latest", "the run that each record's claims come from, by schema", _latest(schemas))
     yield View("rejected", "what the model said that the text does not, with the reason", _REJECTED)
-    yield View("verdicts", "which verdict holds on each claim that was reviewed", VERDICTS)
+    yield View("verdicts", "which verdict holds on each claim that was reviewed", held())
     yield View("failures", "records that no run of a recipe has done, with the latest error", _FAILURES)
     seen: set[str] = set()
     for schema in schemas:
@@ -144,7 +144,8 @@ def _reviewed(schemas: Sequence[Schema], taken: set[str]) -> Iterator[View]:
     for schema in (each for each in schemas if newest[each.name.lower()] is each):
         shape = shape_of(schema.name, schema.structure)
         subject = Subject(schema.name, shape, schema.structure, schema.schema_hash)
-        for name, about, query in reviewed_views(subject, "" if schema.name == UNPREFIXED else f"{schema.name}_"):
+        prefix = "" if schema.name == UNPREFIXED else f"{schema.name}_"
+        for name, about, query in reviewed_views(subject, prefix, names_in(schema)):
             free_name = name if name.lower() not in taken else f"{name}_{short(schema.schema_hash)}"
             yield View(free(free_name, taken), about, query)
 

@@ -2,12 +2,13 @@
 
 `works`(record_id, work) and `work_keys`(record_id, key) are derived from `records` and `sources`, and kept as records
 come. A work is called by the smallest id of its records, whatever the order in which they came. A title links only if
-it is long enough to be one paper's: "Introduction" is none. It compares no abstracts and no authors.
+it is long enough to be one paper's: "Introduction" is none. It compares no abstracts and no authors; what a person says
+of that is kept in `works_apart`(record_id, work) and wins.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
@@ -47,7 +48,12 @@ def link(con: duckdb.DuckDBPyConnection, of: str) -> None:
     rows = con.execute(_PLACES.format(of=of)).fetchall()
     if not rows:
         return
-    keys = {(record_id, key) for record_id, *place in rows for key in keys_of(*_read(*place))}
+    apart = dict(con.execute("SELECT record_id, work FROM works_apart").fetchall())
+    keys = {
+        (record_id, key)
+        for record_id, *place in rows
+        for key in ([f"apart:{apart[record_id]}"] if record_id in apart else keys_of(*_read(*place)))
+    }
     con.execute("CREATE OR REPLACE TEMP TABLE linking (record_id VARCHAR, key VARCHAR)")
     _append(con, "linking", [*sorted(keys), *((record_id, None) for record_id in {row[0] for row in rows})])
     con.execute(
@@ -67,6 +73,29 @@ def relink(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("DELETE FROM works")
     con.execute("DELETE FROM work_keys")
     link(con, "records")
+
+
+def set_apart(con: duckdb.DuckDBPyConnection, record_ids: Collection[str]) -> None:
+    """Make these records one work, and of no other, whatever identifies them."""
+    rejoin(con, record_ids)
+    _append(con, "works_apart", [(record_id, min(record_ids)) for record_id in sorted(set(record_ids))])
+    relink(con)
+
+
+def rejoin(con: duckdb.DuckDBPyConnection, record_ids: Collection[str]) -> None:
+    """Let what identifies these records link them again."""
+    con.execute("DELETE FROM works_apart WHERE record_id IN (SELECT unnest(?::VARCHAR[]))", [list(record_ids)])
+    relink(con)
+
+
+def several(con: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str | None, str | None, bool]]:
+    """The works of several records: work, record, title, its id at its source, whether a person set it apart."""
+    return con.execute(
+        """SELECT w.work, w.record_id, r.title, r.source_id, a.record_id IS NOT NULL
+        FROM works w JOIN records r USING (record_id) LEFT JOIN works_apart a USING (record_id)
+        WHERE w.work IN (SELECT work FROM works GROUP BY work HAVING count(*) > 1) OR a.record_id IS NOT NULL
+        ORDER BY w.work, w.record_id"""
+    ).fetchall()
 
 
 def _smallest(links: Iterable[tuple[str, str | None]]) -> dict[str, str]:

@@ -216,3 +216,41 @@ def test_a_database_without_claims_takes_aliases_too(tmp_path: Path) -> None:
     store = database(tmp_path, ())
     assert store.keep_aliases([Alias("a", "b")]) == 0
     assert store.aliases() == [Alias("a", "b")]
+
+
+SPIN = (
+    Paper("one", "We present SPIN (Stone Polishing in Nature).", "SPIN"),
+    Paper("two", "SPIN, Stone Polishing in Nature (SPIN), again.", "SPIN"),
+    Paper("three", r"We propose SpIn, \textbf{Sp}arse \textbf{In}verse (SpIn).", "SpIn"),
+    Paper("four", "We use SPIN.", None, [], ["SPIN"]),
+)
+
+
+def test_an_acronym_of_two_things_is_listed_and_parted_by_its_long_form(tmp_path: Path) -> None:
+    store = database(tmp_path, SPIN)
+    with reading(store.path) as con:
+        found = [one for one in proposals(con) if one.why == "one acronym, two things"]
+    assert [(one.name, one.canonical) for one in found] == [("Sparse Inverse", "SpIn (Sparse Inverse)")]
+    assert store.keep_aliases([Alias(found[0].name, found[0].canonical)]) == 1
+    methods = rows(store.path, "SELECT method_canonical FROM papers WHERE method IS NOT NULL ORDER BY record_id")
+    assert sorted(form for (form,) in methods) == ["SpIn (Sparse Inverse)", "spin", "spin"]  # type: ignore[type-var]
+    assert forms(store, "baselines") == ["spin"]
+    store.rebuild()
+    assert rows(store.path, "SELECT count(*) FROM papers WHERE method_canonical = 'SpIn (Sparse Inverse)'") == [(1,)]
+
+
+def test_two_names_that_are_two_things_are_proposed_no_more(tmp_path: Path, claimbase: Command) -> None:
+    store = database(tmp_path, PTB[:2])
+    db = ("--db", store.path)
+    spelled = Paper("five", "We parse the Penn Treebanc.", None, ["Penn Treebanc"])
+    store.save("run1", [spelled.record], [spelled.outcome()])
+    proposed = claimbase("alias", "propose", *db)
+    assert "Penn Treebanc,Penn Treebank" in proposed.out or "Penn Treebank,Penn Treebanc" in proposed.out
+    assert claimbase("alias", "apart", "penn treebanc", "the Penn Treebank", *db).code == 0
+    assert "Treebanc" not in claimbase("alias", "propose", *db).out
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("name,canonical\nPTB,Penn Treebank\n", encoding="utf-8")
+    assert claimbase("alias", "import", wrong, "--apart", *db).code == 0
+    assert claimbase("alias", "propose", "--json", *db).out.strip() == "[]"
+    refused = claimbase("alias", "apart", "PTB", "ptb", *db)
+    assert refused.code == 2 and "are one" in refused.err

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bench import names as bench_names
 from store.acronyms import definitions, letters_of, looks_short, spells
 from store.canonical import canonical_of, names_in
-from store.naming import canonical_names, fold, fold_sql
+from store.mentions import canonical_names
+from store.naming import fold, fold_sql
 from tests.store_samples import PAPER
 
 GOLD = Path(__file__).parents[1] / ".." / "shared" / "gold"
@@ -139,6 +140,29 @@ def test_a_long_form_has_the_key_of_the_acronym_that_its_text_gives() -> None:
         ("We call it iForest.", ["iForest", "Isolation Forest"]),
         ("LEMUR, short for learned methods under restraint, wins.", ["LEMUR", "learned methods under restraint"]),
         ("We look at LSUN.", ["LSUN", "LSUN bedrooms"]),
+        ("We play Quarry (MinerBox) and dig.", ["Quarry", "MinerBox"]),
+        ("We train a neural lamp field (LF-X) model.", ["neural lamp field", "LF-X"]),
+        ("A lamp search algorithm (QRS) is slow.", ["lamp search", "QRS"]),
+        ("We propose a lamp-aware network, namely KITE-2, for reading.", ["lamp-aware network", "KITE-2"]),
+        ("Lumen-3-Chat, or Lumen (9B) for short, talks.", ["Lumen-3-Chat", "Lumen (9B)"]),
+        (
+            "We present BO-TEL\u2014better tuning of lamps by eye\u2014and more.",
+            ["BO-TEL", "better tuning of lamps by eye"],
+        ),
+        (
+            "BRAND, a reader for the browsing of rare and new documents, wins.",
+            ["BRAND", "browsing of rare and new documents"],
+        ),
+        ("LAMPS (sLow reAding of Many dePicted Stones) wins.", ["LAMPS", "sLow reAding of Many dePicted Stones"]),
+        ("We propose *Mixture of Stones* (MoS).", ["Mixture of Stones", "MoS"]),
+        ("Stone-aware Night Lamp is new. Stone-NL wins.", ["Stone-aware Night Lamp", "Stone-NL"]),
+        ("StoneNets build on Stone Networks.", ["StoneNets", "Stone Networks"]),
+        ("Asynchronous Stone Grinding Descent (ASGD) beats asynchronous SGD.", ["ASGD", "asynchronous SGD"]),
+        ("On wsRE QA we win.", ["wsRE QA", "wsRE"]),
+        ("LAVA-V1.5 is tuned. Gains are large (LAVA).", ["LAVA-V1.5", "LAVA"]),
+        ("We ask OpenAI Scribe. Then Scribe answers.", ["OpenAI Scribe", "Scribe"]),
+        ("The split-by-page is hard; a page split is not.", ["split-by-page", "page split"]),
+        ("Best-of-N (BoN) sampling beats plain BoN.", ["Best-of-N (BoN) sampling", "BoN", "Vanilla BoN sampling"]),
         ("A study of $\\textbf{Hu}$manoid $\\textbf{B}$alance.", ["HuB", "$\\textbf{Hu}$manoid $\\textbf{B}$alance"]),
     ],
 )
@@ -157,10 +181,25 @@ def test_forms_of_one_name_in_a_text_have_one_key(text: str, names: list[str]) -
         ("RepoEval and RepoST-Eval.", ["RepoEval", "RepoST-Eval"]),
         ("LongBench and LongBench v2.", ["LongBench", "LongBench v2"]),
         ("Many-shot with (MSW) and without (MSO).", ["MSW", "MSO"]),
+        ("LAVA is old. LAVA-V1.5 is new.", ["LAVA", "LAVA-V1.5"]),
+        ("LAVA-V1.5 beats LAVA.", ["LAVA", "LAVA-V1.5"]),
+        ("LAVA-VAE is a model. We name its base LAVA.", ["LAVA", "LAVA-VAE"]),
+        ("Delayed GRID (D-GRID) beats GRID.", ["GRID", "D-GRID"]),
+        ("On STONE-10/100 we win, as STONE-10 shows.", ["STONE-10", "STONE-10/100"]),
+        ("Lamp-4 with tools. Lamp-4 is old.", ["Lamp-4", "Lamp-4 with tools"]),
+        ("LAVA, called by few, or QUARTZ, is used.", ["LAVA", "QUARTZ"]),
     ],
 )
 def test_two_things_of_one_text_keep_two_keys(text: str, names: list[str]) -> None:
     assert len(set(canonical_names(names, text).values())) == len(names)
+
+
+def test_a_name_is_a_part_of_one_of_its_own_kind_only() -> None:
+    text = "An ImageStone classifier is our baseline."
+    kinds = {"ImageStone": {"dataset"}, "ImageStone classifier": {"baseline"}}
+    assert canonical_names(kinds, text, kinds)["ImageStone"] == "imagestone"
+    alike = {name: {"baseline"} for name in kinds}
+    assert len(set(canonical_names(kinds, text, alike).values())) == 1
 
 
 def test_an_acronym_says_nothing_of_another_paper() -> None:
@@ -240,10 +279,9 @@ def test_the_pairs_of_the_gold_have_one_key() -> None:
         keys = named.keys()
         for field in bench_names.FIELDS:
             for one, other in bench_names.pairs(named, field):
-                if bench_names.kind(one, other) in ("alike", "short and long"):
-                    pairs += 1
-                    merged += keys[one] == keys[other]
-    assert merged / pairs >= 0.97
+                pairs += 1
+                merged += keys[one] == keys[other]
+    assert merged / pairs >= 0.95
 
 
 def test_what_was_told_apart_by_eye_is_of_records_and_places() -> None:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 from store.db import Store
 from store.sqltext import claims_table
 from store.works import _smallest, keys_of
+from tests.conftest import Command
 from tests.field_samples import FIELD, Paper, database
 from tests.store_samples import PAPER, rows
+
+TABLES = ("aliases", "works", "work_keys", "names_apart", "works_apart")
 
 
 def works(store: Store) -> dict[object, object]:
@@ -89,11 +93,32 @@ def test_an_older_database_has_names_and_works_once_it_is_opened(tmp_path: Path)
     store = database(tmp_path, FIELD)
     table = claims_table(PAPER.schema_hash)
     con = duckdb.connect(store.path)
-    for statement in ("DROP TABLE aliases", "DROP TABLE works", "DROP TABLE work_keys"):
+    for statement in (*(f"DROP TABLE {name}" for name in TABLES),):
         con.execute(statement)
     con.execute(f"ALTER TABLE {table} DROP COLUMN canonical")
-    con.execute("DELETE FROM migrations WHERE name = '005_names'")
+    con.execute("DELETE FROM migrations WHERE version >= 5")
     con.close()
     assert store.runs()[0].done == len(FIELD)
     assert rows(store.path, "SELECT DISTINCT canonical FROM datasets ORDER BY 1") == [("marbleqa",), ("pebblebench",)]
     assert rows(store.path, "SELECT count(DISTINCT work), count(*) FROM claims") == [(3, 8)]
+
+
+def test_records_that_a_person_sets_apart_are_a_paper_by_themselves(tmp_path: Path, claimbase: Command) -> None:
+    store = database(tmp_path, FIELD)
+    db = ("--db", store.path)
+    one, other = "sha256:lantern", "sha256:lantern-v2"
+    assert works(store)[other] == one
+    said = claimbase("works", "list", *db)
+    assert said.code == 0 and f"  {other}" in said.out and "apart" not in said.out
+    assert claimbase("works", "apart", other, "sha256:lantern-journal", *db).code == 0
+    expected = {one: one, other: "sha256:lantern-journal", "sha256:lantern-journal": "sha256:lantern-journal"}
+    assert {record: works(store)[record] for record in expected} == expected
+    store.rebuild()
+    store.add_sources([paper.record for paper in FIELD])
+    assert {record: works(store)[record] for record in expected} == expected
+    listed = json.loads(claimbase("works", "list", "--json", *db).out)
+    assert {row["record_id"] for row in listed if row["apart"]} == {other, "sha256:lantern-journal"}
+    assert claimbase("works", "rejoin", other, "sha256:lantern-journal", *db).code == 0
+    assert set(works(store)[record] for record in expected) == {one}
+    missing = claimbase("works", "apart", "no-such", *db)
+    assert missing.code == 2 and "no-such" in missing.err

@@ -1,4 +1,4 @@
-"""The commands `alias add`, `remove`, `list`, `import`, `export` and `propose`: which names are one thing."""
+"""The commands `alias add`, `remove`, `apart`, `list`, `import`, `export`, `propose`: which names are one thing."""
 
 import json
 import sys
@@ -20,6 +20,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(help="Say which names are one thing.", rich_markup_mode=None)
     group.command("add")(add)
     group.command("remove")(remove)
+    group.command("apart")(apart)
     group.command("list")(list_all)
     group.command("import")(import_all)
     group.command("export")(export_all)
@@ -55,6 +56,23 @@ def remove(
 
 
 @reporting_errors
+def apart(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name as papers write it.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The name of another thing.")],
+    db: Db = DEFAULT_DB,
+) -> None:
+    """Say that two names are two things.
+
+    They keep their own forms, and are proposed no more.
+    """
+    from store.aliases import Alias
+    from store.db import Store
+
+    Store(db).set_names_apart([Alias(name, other)])
+    say("two things")
+
+
+@reporting_errors
 def list_all(db: Db = DEFAULT_DB, as_json: AsJson = False) -> None:
     """List the aliases, by the form they get."""
     from store.db import Store
@@ -73,12 +91,17 @@ def list_all(db: Db = DEFAULT_DB, as_json: AsJson = False) -> None:
 def import_all(
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="A CSV with the columns name and canonical.")],
     db: Db = DEFAULT_DB,
+    apart: Annotated[bool, typer.Option("--apart", help="Each line has two things: see apart.")] = False,
 ) -> None:
     """Add the aliases of a CSV, all or none."""
     from store.aliases import read_csv
     from store.db import Store
 
     aliases = read_csv(file)
+    if apart:
+        Store(db).set_names_apart(aliases)
+        say(f"{len(aliases):,} pairs of names are two things")
+        return
     read = Store(db).keep_aliases(aliases)
     say(f"{len(aliases):,} {'alias' if len(aliases) == 1 else 'aliases'} taken in")
     _say_read(read)
@@ -114,7 +137,7 @@ def propose(
 ) -> None:
     """List names that may be one thing, as a CSV.
 
-    Nothing is merged: leave in the lines that are right, and import the file.
+    Nothing is merged: import the lines that are right, and those that are wrong with --apart.
     """
     import csv
 
