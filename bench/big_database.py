@@ -1,11 +1,12 @@
 """A large database to measure pages on: as many papers and headline numbers as asked for, through the real tables.
 
-    python -m bench.big_database FILE [--papers N] [--numbers N]
+    python -m bench.big_database FILE [--papers N] [--numbers N] [--reviewed N]
 
 The rows are made by DuckDB itself, in a few statements, so that a million take half a minute. Each abstract is put
 together of sentences whose parts are known, so every offset is true and the views hold what a run's would. Words are
 drawn by a hash of the paper's number: the same command makes the same rows. Datasets, baselines and tasks are used as
-in the field, few of them much and most of them rarely.
+in the field, few of them much and most of them rarely. Of so many papers as are `--reviewed` one person has judged
+every claim: in fifty of them one is rejected, and of the numbers one has another unit.
 """
 
 import argparse
@@ -19,8 +20,9 @@ import duckdb
 
 from extract.recipe import Recipe, make_recipe
 from extract.settings import Asking
-from store import session, views
+from store import effective, reviewing, session, views
 from store.db import Store
+from store.reviewed import contents, digests
 from store.rows import Prompt, Run, Schema
 from store.typed import names_of
 
@@ -137,6 +139,17 @@ SELECT $run, o.record_id, 1, $now, 400 + 900 * draw(p.i, 21), 'ok', NULL, NULL, 
     o.value, 'stop', 1200, 1024, 120, 0.0002
 FROM outcomes o JOIN papers_made p USING (record_id)
 """
+_VERDICTS = """
+INSERT INTO reviews (review_id, judged_at, reviewer, schema_name, record_id, path, claim, verdict, value, settles)
+SELECT 'v' || n, $now + to_milliseconds(n), 'Anna', 'paper', record_id, path, claim,
+    CASE WHEN drawn = 0 AND path = 'headline_numbers' THEN 'corrected' WHEN drawn = 1 THEN 'rejected'
+        ELSE 'accepted' END AS verdict,
+    CASE verdict WHEN 'corrected' THEN json_merge_patch(item, '{"unit":"pp"}') END, false
+FROM (SELECT *, row_number() OVER () AS n, hash(record_id || path || claim::VARCHAR) % 50 AS drawn FROM {claims})
+UNION ALL SELECT 'd' || n, $now + to_days(1) + to_milliseconds(n), 'Anna', 'paper', record_id, '', digest, 'complete',
+    NULL, false
+FROM (SELECT *, row_number() OVER () AS n FROM {digests})
+"""
 
 
 def begin(store: Store, recipe: Recipe) -> None:
@@ -179,12 +192,24 @@ def _fill_claims(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> None:
     )
 
 
-def make(path: Path, papers: int = PAPERS, numbers: int = NUMBERS) -> None:
+def review(con: duckdb.DuckDBPyConnection, papers: int) -> None:
+    """Add verdicts on all claims of so many papers, drawn by a hash, to an open database, in its transaction."""
+    subject = reviewing.subject_of(con, "paper")
+    con.execute(f"CREATE TEMP TABLE chosen AS FROM {subject.table} ORDER BY hash(record_id) LIMIT {papers}")
+    claims, digested = (f"({made(subject, 'chosen')})" for made in (contents, digests))
+    verdicts = _VERDICTS.replace("{claims}", claims).replace("{digests}", digested)
+    con.execute(verdicts, {"now": NOW.replace(tzinfo=None)})
+    effective.renew(con, subject.name)
+
+
+def make(path: Path, papers: int = PAPERS, numbers: int = NUMBERS, reviewed: int = 0) -> None:
     """Make the database; the file must not be there yet."""
     recipe = make_recipe("paper", None, Asking(MODEL))
     begin(Store(path), recipe)
     with session.writing(path) as con:
         fill(con, recipe, papers, numbers)
+        if reviewed:
+            review(con, reviewed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -193,11 +218,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.add_argument("file", type=Path)
     arguments.add_argument("--papers", type=int, default=PAPERS)
     arguments.add_argument("--numbers", type=int, default=NUMBERS)
+    arguments.add_argument("--reviewed", type=int, default=0)
     options = arguments.parse_args(argv)
     if options.file.exists():
         arguments.error(f"{options.file} is there already")
     began = time.perf_counter()
-    make(options.file, options.papers, options.numbers)
+    make(options.file, options.papers, options.numbers, options.reviewed)
     size = options.file.stat().st_size / 1e6
     print(
         f"{options.papers:,} papers, {options.numbers:,} numbers, {size:,.0f} MB: {time.perf_counter() - began:.0f} s"

@@ -2,11 +2,12 @@
 
     python -m bench.screenshots [--db FILE] [--to FOLDER]
 
-Without --db the seeds are extracted by the embedded model first, as `make demo` does. It needs chromium (see
-`tests/browser.py`).
+Without --db the seeds are extracted by the embedded model first, as `make demo` does. Two people then review some
+claims of a copy, so that there is something of that to see. It needs chromium (see `tests/browser.py`).
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,9 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from store import reviewing, session
 from store.query import run_query
+from store.reviewing import Judgement, Verdict
 from tests.browser import chromium_path, serving
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +31,24 @@ _FULLEST = """SELECT record_id FROM headline_numbers GROUP BY 1
 ORDER BY count(metric) + count(dataset) + count(baseline) DESC, count(*) DESC, 1 LIMIT 1"""
 _QUESTION = """SELECT role, count(*) AS claims, round(median(value), 1) AS median
 FROM headline_numbers GROUP BY ALL ORDER BY claims DESC"""
+NUMBERS = "headline_numbers"
+_SAID: Sequence[tuple[str, int, Verdict, str | None]] = (
+    *(("Anna", 0, "accepted", None), ("Anna", 1, "rejected", "not a result")),
+    *(("Ben", 0, "accepted", None), ("Ben", 1, "accepted", None), ("Ben", 2, "rejected", "wrong metric")),
+)
+"""What is said of a paper's first numbers: by whom, of which, what, and why."""
+
+
+def review(db: Path) -> None:
+    """Judge some claims of the fullest paper, two people on the same ones."""
+    paper = str(next(iter(run_query(db, _FULLEST).rows))[0])
+    with session.writing(db) as con:
+        subject = reviewing.subject_of(con, "paper")
+        items = [item for item in reviewing.items_of(con, subject, paper) if item.path == NUMBERS]
+        for reviewer, at, verdict, reason in _SAID:
+            if at < len(items):
+                claim = items[at].claim
+                reviewing.append(con, Judgement(reviewer, "paper", paper, NUMBERS, claim, verdict, reason=reason))
 
 
 def pages(db: Path) -> Iterator[tuple[str, str]]:
@@ -37,6 +58,9 @@ def pages(db: Path) -> Iterator[tuple[str, str]]:
     yield "claims", "/claims"
     yield "paper", f"/paper/{paper}"
     yield "review", f"/review/abstract/{paper}?queue=weakest&at=2"
+    yield "queues", "/review"
+    yield "settle", "/review/settle"
+    yield "reviewers", "/review/reviewers"
     yield "runs", "/runs"
     yield "run", f"/runs/{run}"
     yield "plots", "/plots?kind=metric&unit=x"
@@ -86,10 +110,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.error("no chromium; install it, or name it in CLAIMBASE_CHROMIUM")
     options.to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="screenshots-") as folder:
-        db = options.db or Path(folder) / "claims.duckdb"
+        db = Path(folder) / "claims.duckdb"
         if options.db is None:
             command = [sys.executable, "-m", "extract.cli", "run", str(SEEDS), "--db", str(db)]
             subprocess.run(command, check=True, cwd=ROOT)
+        else:
+            shutil.copy(options.db, db)
+        review(db)
         with serving(db) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
             take(browser, address, db, options.to)

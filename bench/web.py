@@ -1,6 +1,6 @@
 """The web app on a large database: how long each page's first byte takes, what comes over the wire, memory.
 
-    python -m bench.web [--db FILE] [--repeats N] [--papers N] [--numbers N]
+    python -m bench.web [--db FILE] [--repeats N] [--papers N] [--numbers N] [--reviewed N]
 
 The server is a process of its own; pages are asked for one after another over loopback, gzip allowed, as a person
 clicks: every address once a round, so that the answer to one is not what the next one left behind. `cold` is the first
@@ -28,6 +28,7 @@ from store.query import run_query
 
 ROOT = Path(__file__).parents[1]
 LIMIT_MS = 150.0
+COOKIE = "claimbase-reviewer=Anna"
 
 
 @dataclass(slots=True)
@@ -76,6 +77,14 @@ def pages(db: Path) -> list[Page]:
         Page("views", "/views"),
         Page("a view", "/views/headline_numbers"),
         Page("a view, far on", "/views/headline_numbers?first=900000"),
+        Page("origin", claims(origin="corrected")),
+        Page("verdict, sorted", claims(verdict="accepted", sort="-value")),
+        Page("sorted by origin", claims(sort="origin")),
+        Page("a review begins", "/review"),
+        Page("an abstract to review", f"/review/abstract/{record_id}?queue=weakest"),
+        Page("the next abstract", "/review/next?queue=weakest"),
+        Page("differences", "/review/settle"),
+        Page("reviewers", "/review/reviewers"),
     ]
 
 
@@ -84,13 +93,13 @@ def ask(port: int, pid: int, page: Page) -> None:
     used_s = cpu_s(pid)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     began = time.perf_counter()
-    connection.request("GET", page.path, headers={"Accept-Encoding": "gzip"})
+    connection.request("GET", page.path, headers={"Accept-Encoding": "gzip", "Cookie": COOKIE})
     response = connection.getresponse()
     first = response.read(1)
     page.first_byte_s.append(time.perf_counter() - began)
     page.size = len(first + response.read())
     page.cpu_s.append(cpu_s(pid) - used_s)
-    assert response.status == 200, (page.path, response.status)
+    assert response.status in (200, 303), (page.path, response.status)
     connection.close()
 
 
@@ -101,12 +110,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.add_argument("--repeats", type=int, default=11)
     arguments.add_argument("--papers", type=int, default=big_database.PAPERS)
     arguments.add_argument("--numbers", type=int, default=big_database.NUMBERS)
+    arguments.add_argument("--reviewed", type=int, default=0)
     options = arguments.parse_args(argv)
     print(f"{machine()}\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="bench-web-") as folder:
         db = options.db or Path(folder) / "large.duckdb"
         if options.db is None:
-            big_database.make(db, options.papers, options.numbers)
+            big_database.make(db, options.papers, options.numbers, options.reviewed)
         asked = pages(db)
         command = [sys.executable, "-m", "extract.cli", "serve", "--db", str(db), "--port", "0"]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:

@@ -17,11 +17,15 @@ import duckdb
 from store.errors import StoreError
 from store.opening import first_row
 from store.reading import aware
-from store.reviewed import COMPLETE, Subject, completed, contents, own
+from store.reviewed import Subject, among, complete, completed, contents, own
 from store.sqltext import literal, member, quoted
 from store.text import clean
 
-_BY_SEVERAL = "record_id IN (SELECT record_id FROM reviews GROUP BY record_id HAVING count(DISTINCT reviewer) > 1)"
+_BY_SEVERAL = among(
+    "record_id IN (SELECT record_id FROM reviews GROUP BY record_id HAVING count(DISTINCT reviewer) > 1)"
+)
+
+_PUT_OFF = among("record_id IN (SELECT record_id FROM reviews WHERE verdict = 'deferred')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def weakest(con: duckdb.DuckDBPyConnection, subject: Subject, limit: int) -> lis
     confidence = _confidence(con, subject)
     rows = con.execute(
         f"""WITH done AS ({completed(subject)}),
-        again AS (SELECT DISTINCT record_id FROM ({COMPLETE}) WHERE schema_name = {literal(subject.name)}),
+        again AS (SELECT DISTINCT record_id FROM ({complete()}) WHERE schema_name = {literal(subject.name)}),
         sampled AS (SELECT record_id FROM review_samples WHERE schema_name = {literal(subject.name)}),
         differing AS ({_differing(con, subject)}),
         refused AS (SELECT record_id, count(*) AS refused FROM evidence e
@@ -119,7 +123,7 @@ def weakest(con: duckdb.DuckDBPyConnection, subject: Subject, limit: int) -> lis
 def deferred(con: duckdb.DuckDBPyConnection, subject: Subject, reviewer: str) -> list[str]:
     """The abstracts in which a reviewer has put claims off, the longest waiting first."""
     rows = con.execute(
-        f"""SELECT record_id FROM ({own()}) WHERE schema_name = ? AND reviewer = ? AND verdict = 'deferred'
+        f"""SELECT record_id FROM ({own(_PUT_OFF)}) WHERE schema_name = ? AND reviewer = ? AND verdict = 'deferred'
         GROUP BY record_id ORDER BY min(judged_at)""",  # noqa: S608
         [subject.name, reviewer],
     ).fetchall()
@@ -178,7 +182,7 @@ def disputes(con: duckdb.DuckDBPyConnection, subject: Subject) -> list[Dispute]:
         settled AS (SELECT DISTINCT record_id, path, claim FROM own WHERE settles),
         voices AS (SELECT record_id, path, claim, reviewer, verdict, value, reason FROM own WHERE NOT settles
             UNION ALL SELECT a.record_id, a.path, a.claim, d.reviewer, 'absent', NULL, NULL
-            FROM own a JOIN ({COMPLETE}) d ON d.schema_name = a.schema_name AND d.record_id = a.record_id
+            FROM own a JOIN ({complete(_BY_SEVERAL)}) d ON d.schema_name = a.schema_name AND d.record_id = a.record_id
                 AND d.reviewer <> a.reviewer
             WHERE a.verdict = 'added' AND NOT EXISTS (SELECT 1 FROM own o WHERE o.record_id = a.record_id
                 AND o.path = a.path AND o.claim = a.claim AND o.reviewer = d.reviewer))

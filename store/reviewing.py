@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import duckdb
 
+from store import effective
 from store.errors import StoreError
 from store.opening import first_row
 from store.reading import aware
-from store.reviewed import COMPLETE, Subject, content, contents, digests, own, path_of
+from store.reviewed import Subject, among, complete, content, contents, digests, own, path_of
 from store.sqltext import literal
 from store.structure import shape_of
 from store.text import clean, clean_json
@@ -95,18 +96,33 @@ def subject_of(con: duckdb.DuckDBPyConnection, schema_name: str) -> Subject:
 
 def items_of(con: duckdb.DuckDBPyConnection, subject: Subject, record_id: str) -> list[Item]:
     """The claims of a record, plain fields first, then each list in its order; none if it has no good outcome."""
-    source = f"(SELECT * FROM {subject.table} WHERE record_id = {literal(record_id)})"  # noqa: S608
-    rows = con.execute(f"SELECT path, ordinal, claim, item FROM ({contents(subject, source)})").fetchall()  # noqa: S608
+    rows = con.execute(
+        f"{_one(subject, record_id)} SELECT path, ordinal, claim, item FROM ({contents(subject, 'one')})"  # noqa: S608
+    ).fetchall()
     order = {path: n for n, path in enumerate(subject.paths)}
     items = [Item(path, ordinal, claim, json.loads(item)) for path, ordinal, claim, item in rows]
     return sorted(items, key=lambda item: (order[item.path], item.ordinal or 0))
 
 
+def value_of(con: duckdb.DuckDBPyConnection, subject: Subject, record_id: str) -> str:
+    """All that a run claims of a record, as JSON text; `{}` if it has no good outcome."""
+    row = first_row(
+        con,
+        f"SELECT to_json(value)::VARCHAR FROM {subject.table} WHERE record_id = ?",  # noqa: S608
+        [record_id],
+    )
+    return "{}" if row is None else str(row[0])
+
+
 def digest_of(con: duckdb.DuckDBPyConnection, subject: Subject, record_id: str) -> str | None:
     """All claims of a record as one text; None if it has none."""
-    source = f"(SELECT * FROM {subject.table} WHERE record_id = {literal(record_id)})"  # noqa: S608
-    row = first_row(con, f"SELECT digest FROM ({digests(subject, source)})")  # noqa: S608
+    row = first_row(con, f"{_one(subject, record_id)} SELECT digest FROM ({digests(subject, 'one')})")  # noqa: S608
     return None if row is None else str(row[0])
+
+
+def _one(subject: Subject, record_id: str) -> str:
+    """The claims of a record as `one`, looked up once however often a query names it."""
+    return f"WITH one AS MATERIALIZED (FROM {subject.table} WHERE record_id = {literal(record_id)})"
 
 
 def content_of(con: duckdb.DuckDBPyConnection, subject: Subject, path: str, known: Any) -> str:
@@ -130,9 +146,9 @@ def content_of(con: duckdb.DuckDBPyConnection, subject: Subject, path: str, know
 def own_verdicts(con: duckdb.DuckDBPyConnection, schema_name: str, record_id: str, reviewer: str) -> list[Review]:
     """A reviewer's latest verdict on each claim of a record, also on claims that are no more; no settling ones."""
     rows = con.execute(
-        f"""SELECT {_COLUMNS} FROM ({own()}) WHERE schema_name = ? AND record_id = ? AND reviewer = ? AND NOT settles
+        f"""SELECT {_COLUMNS} FROM ({own(among(_of(record_id)))}) WHERE schema_name = ? AND reviewer = ? AND NOT settles
         ORDER BY judged_at""",  # noqa: S608
-        [schema_name, record_id, reviewer],
+        [schema_name, reviewer],
     ).fetchall()
     return [_review(row) for row in rows]
 
@@ -163,9 +179,9 @@ def is_complete(con: duckdb.DuckDBPyConnection, schema_name: str, record_id: str
     """Whether a reviewer was done with an abstract when its claims were those of this digest."""
     row = first_row(
         con,
-        f"""SELECT claim::VARCHAR = ? FROM ({COMPLETE})
-        WHERE schema_name = ? AND record_id = ? AND reviewer = ?""",  # noqa: S608
-        [digest, schema_name, record_id, reviewer],
+        f"""SELECT claim::VARCHAR = ? FROM ({complete(among(_of(record_id)))})
+        WHERE schema_name = ? AND reviewer = ?""",  # noqa: S608
+        [digest, schema_name, reviewer],
     )
     return row is not None and bool(row[0])
 
@@ -214,7 +230,12 @@ def _add(con: duckdb.DuckDBPyConnection, said: Judgement, undoes: str | None) ->
             *(said.settles, undoes),
         ],
     )
+    effective.renew(con, said.schema_name, [said.record_id])
     return review
+
+
+def _of(record_id: str) -> str:
+    return f"record_id = {literal(record_id)}"
 
 
 def _json(text: str | None) -> str | None:

@@ -11,12 +11,13 @@ import duckdb
 import pytest
 
 from store import review_queues, reviewing, session
+from store.aliases import Alias
 from store.db import Store
 from store.errors import StoreError
 from store.reviewed import Subject
 from store.reviewing import Item, Judgement, Verdict
 from store.rows import Evidence, Outcome, Record, Schema
-from tests.store_samples import NOON, PROMPT, a_record, a_run, done, made, rows
+from tests.store_samples import NOON, PAPER, PROMPT, a_record, a_run, done, made, rows
 
 NUMBERS = "headline_numbers"
 
@@ -318,3 +319,63 @@ def test_a_schema_of_ones_own_is_reviewed_too(tmp_path: Path) -> None:
     assert rows(store.path, "SELECT name FROM reviewed_trial_sites") == [("Rome",)]
     assert rows(store.path, "SELECT phase, phase_origin FROM reviewed_trials") == [(None, "model")]
     assert rows(store.path, "SELECT name, value, origin FROM reviewed_trial_claims") == [("x", 5.0, "model")]
+
+
+def test_reviewed_views_have_the_columns_that_join_and_compare(store: Store) -> None:
+    for view in ("papers", "datasets", "baselines", NUMBERS, "claims"):
+        assert set(_columns(store.path, view)) <= set(_columns(store.path, f"reviewed_{view}"))
+    say(store, NUMBERS, "corrected", value=corrected(store, dataset="Candle", metric="Acc@1"))
+    item = {"name": "Lantern", "start": 24, "end": 31, "match": "exact"}
+    with opened(store) as (con, subject):
+        claim = reviewing.content_of(con, subject, "datasets", item)
+    say(store, "datasets", "added", claim=claim, value=json.dumps(item))
+    numbers = f"""SELECT dataset_canonical, metric_canonical, si_value, si_unit, better FROM reviewed_{NUMBERS}
+        ORDER BY record_id LIMIT 1"""
+    names = "SELECT ordinal, canonical, origin FROM reviewed_datasets WHERE origin = 'added' OR ordinal > 0"
+    assert rows(store.path, numbers) == [("candle", "top1accuracy", 0.015, "fraction", "higher")]
+    assert rows(store.path, names) == [(1, "lantern", "added")]
+    assert rows(store.path, "SELECT DISTINCT work = record_id FROM reviewed_claims") == [(True,)]
+    assert store.keep_aliases([Alias("Lantern", "Lamp"), Alias("Candle", "Wax")]) == 3
+    assert rows(store.path, numbers)[0][0] == "Wax"
+    assert rows(store.path, names) == [(1, "Lamp", "added")]
+
+
+def test_what_reviews_leave_is_the_same_when_it_is_made_anew(store: Store) -> None:
+    judge_all(store, "Anna")
+    say(store, NUMBERS, "corrected", value=corrected(store, value=15.0))
+    say(store, "datasets", "rejected", i=2, reason="not a dataset")
+    say(store, "task", "rejected", i=2, reason="wrong task")
+    say(store, "method", "corrected", i=3, value="null")
+    store.save("run2", [], [done(a_record(2), minutes=6)])
+    wanted = {view: rows(store.path, f"FROM {view} ORDER BY ALL") for view in _reviewed(store.path)}
+    assert len(wanted) == 5
+    with session.writing(store.path) as con:
+        session.rebuild(con)
+    assert {view: rows(store.path, f"FROM {view} ORDER BY ALL") for view in wanted} == wanted
+    with opened(store) as (con, subject):
+        before = {view: con.execute(f"FROM {view} ORDER BY ALL").fetchall() for view in wanted}
+        for reviewer in ("Anna", "Anna"):
+            while reviewing.undo(con, "paper", reviewer):
+                pass
+        said = con.execute("SELECT DISTINCT origin, verdict FROM reviewed_claims").fetchall()
+        assert said == [("model", None)] and before == wanted
+        assert con.execute(f"SELECT done FROM {subject.reviewed_table}").fetchall() == [([],)] * 3
+
+
+def _reviewed(path: Path) -> list[str]:
+    return [str(name) for (name,) in rows(path, "SELECT view_name FROM duckdb_views() WHERE view_name ^@ 'reviewed_'")]
+
+
+def test_a_verdict_holds_under_an_older_form_of_the_schema_too(store: Store) -> None:
+    """A run with an older form makes its views the ones that are asked: what was said meanwhile is in them."""
+    structure = json.dumps(json.loads(PAPER.structure) | {"extra": "VARCHAR"})
+    newer = replace(PAPER, schema_hash="sha256:newer", structure=structure)
+    store.begin_run(a_run("run3", minutes=8, schema=newer), newer, PROMPT)
+    store.save("run3", [], [replace(done(a_record(1), minutes=9))])
+    say(store, "task", "corrected", value='"reading"')
+    assert rows(store.path, "SELECT task, extra FROM reviewed_papers") == [("reading", None)]
+    store.begin_run(a_run("run4", minutes=20), PAPER, PROMPT)
+    assert rows(store.path, "SELECT task FROM reviewed_papers ORDER BY ALL") == [
+        *[("question answering",)] * 2,
+        ("reading",),
+    ]

@@ -18,8 +18,10 @@ from starlette.testclient import TestClient
 from extract.web import reads, rendering
 from extract.web.marking import fields_of, pieces
 from extract.web.reads import Reads
+from store import reviewing
 from store.db import Store
 from store.query import run_query
+from store.reviewing import Judgement
 from store.rows import Evidence, Outcome, Record, Schema
 from store.session import writing
 from tests.browser import client
@@ -81,6 +83,11 @@ def _wire(body: bytes) -> int:
     return len(gzip.compress(body, 5))
 
 
+def test_the_icon_is_where_browsers_look_for_it(site: TestClient) -> None:
+    answer = site.get("/favicon.ico")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("image/svg+xml")
+
+
 def test_what_goes_over_the_wire_is_compressed(site: TestClient) -> None:
     assert site.get("/claims").headers["content-encoding"] == "gzip"
 
@@ -97,6 +104,70 @@ def test_a_paper_has_its_text_its_claims_and_its_calls(site: TestClient, seeds_d
             assert f'data-start="{found.start}"' in abstract
     assert html.count('<ol class="claims">') == 1
     assert "Raw reply" in html and claims.run_id in html
+
+
+@pytest.fixture
+def reviewed_db(tmp_path: Path) -> Path:
+    """Four papers: of the first the number is corrected and one added, of the second it is rejected, then accepted."""
+    store = made(tmp_path, a_run())
+    records = [a_record(i) for i in range(1, 5)]
+    store.save("run1", records, [done(record) for record in records])
+    with writing(store.path) as con:
+        for i, verdict, changes in (
+            (1, "corrected", {"value": 15.0, "unit": "pp", "start": 47}),
+            (1, "added", {"role": "score", "quote": "1", "value": 1.0, "start": 18, "end": 19}),
+            (2, "rejected", None),
+            (3, "accepted", None),
+        ):
+            subject = reviewing.subject_of(con, "paper")
+            [item] = [one for one in reviewing.items_of(con, subject, records[i - 1].record_id) if one.path == NUMBERS]
+            value = None if changes is None else {**item.known, **changes}
+            claim = reviewing.content_of(con, subject, NUMBERS, value) if verdict == "added" else item.claim
+            said = Judgement(
+                *("Anna", "paper", records[i - 1].record_id, NUMBERS, claim, verdict),  # type: ignore[arg-type]
+                value=json.dumps(value) if value else None,
+            )
+            reviewing.append(con, said)
+    return store.path
+
+
+NUMBERS = "headline_numbers"
+
+
+def test_claims_are_shown_as_reviews_leave_them(reviewed_db: Path) -> None:
+    """The page, the total, the download and the filters are of what holds, with where that comes from."""
+    with client(reviewed_db) as site:
+        html = site.get("/claims").text
+        assert rows_of(html) == 4 and '<span class="total">4</span>' in site.get("/claims/total").text
+        found = re.findall(r'<td class="number">([^<]*)</td>\s*<td class="nowrap">([^<]*)</td>', html)
+        assert sorted(found) == [("1", "%"), ("15", "pp"), ("3.5", "%"), ("4.5", "%")]
+        assert html.count('<span class="tag accent">corrected</span>') == 1
+        assert html.count('<span class="tag accent">added</span>') == 1
+        assert html.count('<span class="tag good">accepted</span>') == 1
+        for asked, expected in (
+            ({"origin": "corrected"}, [15.0]),
+            ({"origin": "added"}, [1.0]),
+            ({"verdict": "accepted"}, [3.5]),
+            ({"verdict": "none"}, [4.5]),
+            ({"origin": "model", "sort": "-value"}, [4.5, 3.5]),
+        ):
+            rows = list(csv.DictReader(io.StringIO(site.get("/claims.csv", params=asked).text)))
+            assert [float(row["value"]) for row in rows] == expected, asked
+            assert rows_of(site.get("/claims", params=asked).text) == len(expected)
+        assert {"origin", "verdict", "reviewers"} <= set(rows[0])
+        bars = site.get("/plots?kind=task&unit=%25").text
+        assert "median 4, largest 4.5, 2 claims" in bars
+
+
+def test_a_paper_is_shown_as_reviews_leave_it(reviewed_db: Path) -> None:
+    with client(reviewed_db) as site:
+        first = entities.unescape(site.get(f"/paper/{a_record(1).record_id}").text)
+        assert "= 15 pp" in first and "The model said: 1.5\\%, value 1.5, unit %" in first
+        assert 'id="c1"' in first and '<mark class="field-1" data-ties="headline_numbers-1" data-start="18"' in first
+        second = site.get(f"/paper/{a_record(2).record_id}").text
+        assert 'class="dropped"' in second and '<span class="tag bad">rejected</span>' in second
+        fourth = site.get(f"/paper/{a_record(4).record_id}").text
+        assert "rejected</span>" not in fourth and 'class="dropped"' not in fourth
 
 
 def test_papers_follow_each_other(site: TestClient, seeds_db: Path) -> None:

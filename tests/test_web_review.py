@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -296,17 +296,14 @@ def test_a_schema_of_ones_own_is_accepted_and_rejected_but_not_written(tmp_path:
 # --- for everyone
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault_and_a_phone_is_wide_enough(
-    chromium: "Browser", db: Path, scheme: Literal["light", "dark"]
-) -> None:
-    from tests.test_web_browser import axe  # that module is skipped whole where there is no playwright
+def test_axe_finds_no_serious_fault_and_a_phone_is_wide_enough(chromium: "Browser", db: Path) -> None:
+    from tests.test_web_browser import axe, axe_faults  # that module is skipped whole where there is no playwright
 
     if (script := axe()) is None:
         pytest.skip("axe-core is not there; `make axe` fetches it")
     found: list[object] = []
     with serving(db) as address:
-        page = chromium.new_page(color_scheme=scheme, bypass_csp=True, viewport={"width": 360, "height": 800})
+        page = chromium.new_page(bypass_csp=True, viewport={"width": 360, "height": 800})
         page.set_default_timeout(30_000)
         for name in ("Anna", "Ben"):
             begin(page, address, name)
@@ -317,13 +314,7 @@ def test_axe_finds_no_serious_fault_and_a_phone_is_wide_enough(
         here = page.url
         for path in ("", "&at=0", "&at=end&open=add", "/review", "/review/settle", "/review/reviewers"):
             page.goto(address + path if path.startswith("/") else here.partition("&at=")[0] + path)
-            page.add_script_tag(path=script)
-            result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found += [
-                (path, fault["id"], [node["html"][:200] for node in fault["nodes"][:3]])
-                for fault in result["violations"]
-                if fault["impact"] in ("serious", "critical")
-            ]
+            found += axe_faults(page, script)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         page.close()
     assert not found, json.dumps(found, indent=1)

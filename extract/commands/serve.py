@@ -34,6 +34,14 @@ def serve(
         list[str] | None,
         typer.Option("--name", metavar="HOST", help="A name that browsers call this server by; may be given again."),
     ] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE.py:Class",
+            help="A schema of your own whose claims can be corrected; may be given again.",
+        ),
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Show the database in the browser, to look at, ask and review.
@@ -44,10 +52,12 @@ def serve(
         from extract.web.serving import listen
     except ModuleNotFoundError as error:
         raise SettingsError(f"serve needs {error.name!r}; install it with: pip install 'claimbase[web]'") from error
+    from schemas.registry import load_schema
     from store.db import Store
 
     Store(db).check()
-    listen(db, door_for(host, token, name or ()), host, port, say, open_browser=open_browser)
+    schemas = [load_schema(spec) for spec in schema or ()]
+    listen(db, door_for(host, token, name or ()), host, port, say, schemas=schemas, open_browser=open_browser)
 
 
 def door_for(host: str, token: str | None, names: list[str] | tuple[str, ...]) -> "Door":

@@ -6,7 +6,7 @@ with the verdict on what it was before; a claim that a run no longer makes is sh
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +31,8 @@ _SAYS = ("quote", "name")
 class Entry:
     """One claim as it is judged. `verdict` is this reviewer's, `earlier` theirs on what the claim was before.
 
-    `span`: where it stands; `beside`: where its other quotes do; `added`: the reviewer's own, no model's.
+    `span`: where it stands, and `stands` what does there; `beside`: where its other quotes do; `added`: the reviewer's
+    own, no model's.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Entry:
     earlier: Review | None = None
     notes: tuple[Review, ...] = ()
     added: bool = False
+    stands: str | None = None
 
     @property
     def kind(self) -> str:
@@ -53,8 +55,17 @@ class Entry:
     def quote(self) -> str | None:
         """What the text says; None for what is no quote."""
         if isinstance(self.known, Mapping):
-            return next((str(self.known[name]) for name in _SAYS if self.known.get(name)), None)
+            return next((str(self.known[name]) for name in _SAYS if self.known.get(name)), self.stands)
         return str(self.known) if self.span else None
+
+    @property
+    def in_words(self) -> str:
+        """The claim in a line: its quote, else what it says."""
+        if self.quote:
+            return self.quote
+        held = self.holds
+        said = [value for _, value in said_of(held) if not isinstance(value, (list, Mapping))]
+        return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in said)
 
     @property
     def says(self) -> Sequence[tuple[str, Any]]:
@@ -123,7 +134,7 @@ def said_of(known: Any) -> list[tuple[str, Any]]:
     if not isinstance(known, Mapping):
         return [("", known)]
     pairs = [(name, said) for name, said in known.items() if name not in (*_ABOUT, *_SAYS)]
-    return [(name.replace("_", " "), said) for name, said in pairs if said not in (None, "")]
+    return [(name.replace("_", " "), said) for name, said in pairs if said not in (None, "", [])]
 
 
 def abstract(con: duckdb.DuckDBPyConnection, subject: Subject, record: Record, reviewer: str) -> Abstract:
@@ -134,7 +145,8 @@ def abstract(con: duckdb.DuckDBPyConnection, subject: Subject, record: Record, r
     claims = reading.claims_of(con, record.record_id)
     evidence = next((each.evidence for each in claims if each.schema_hash == subject.schema_hash), [])
     digest = reviewing.digest_of(con, subject, record.record_id)
-    entries, gone = _entries(items, own, notes, evidence)
+    found, gone = _entries(items, own, notes, evidence)
+    entries = [replace(entry, stands=record.text[slice(*entry.span)] if entry.span else None) for entry in found]
     taken = [entry.span for entry in entries if entry.span and _is_number(entry)]
     unclaimed = [n for n in scan(record.text) if not any(n.start < end and start < n.end for start, end in taken)]
     return Abstract(

@@ -21,7 +21,7 @@ class Agreement:
     """Of two reviewers: claims and abstracts judged by both, the share judged alike, and kappa with its 95% interval.
 
     Kappa is None where chance alone would make them agree on everything, as when both accept every claim; the interval
-    is None where that is so of many resamples.
+    is None where that is so of many resamples, and where one abstract is all there is.
     """
 
     one: str
@@ -70,7 +70,7 @@ def _agreement(one: str, other: str, abstracts: Sequence[Counter[_CELL]]) -> Agr
     drawn = (kappa(_sum(draw.choices(abstracts, k=len(abstracts)))) for _ in range(RESAMPLES))
     values = sorted(value for value in drawn if value is not None)
     middle = kappa(whole)
-    known = middle is not None and len(values) >= _ENOUGH * RESAMPLES
+    known = middle is not None and len(abstracts) > 1 and len(values) >= _ENOUGH * RESAMPLES
     return Agreement(
         one=one,
         other=other,

@@ -115,17 +115,17 @@ def _place(grounded: GroundedText, written: Written, near: tuple[int, int] | Non
     quote = written.get("quote", "").strip()
     if not quote:
         raise Unfit("a quote is missing; select it in the abstract, or write it as it stands there")
-    selected = _selected(grounded.text, written)
-    if selected is not None and grounded.text[slice(*selected)] == quote:
-        return Evidence(*selected, "exact")
+    pointed = selected(grounded.text, written)
+    if pointed is not None and grounded.text[slice(*pointed)] == quote:
+        return Evidence(*pointed, "exact")
     places = grounded.find_all(quote, kind=kind, case=kind == "text")
     if not places:
         raise Unfit(f"{quote!r} is no quote of this abstract: {grounding.reason(quote, grounded, kind)}")
-    start = near[0] if near else selected[0] if selected else 0
-    return min(places, key=lambda place: (abs(place.start - start) if near or selected else 0, place.start))
+    start = near[0] if near else pointed[0] if pointed else 0
+    return min(places, key=lambda place: (abs(place.start - start) if near or pointed else 0, place.start))
 
 
-def _selected(text: str, written: Written) -> tuple[int, int] | None:
+def selected(text: str, written: Written) -> tuple[int, int] | None:
     """The offsets of a selection, without white space around it; None if there is none, or it is none of this text."""
     try:
         start, end = int(written.get("start", "")), int(written.get("end", ""))

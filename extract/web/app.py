@@ -1,6 +1,6 @@
 """Puts the web app together: its pages, its static files, what an error looks like, and the guard before it all."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -19,6 +19,7 @@ from extract.web.reads import Reads
 from extract.web.rendering import STATIC
 from extract.web.safety import Door, Guard
 from extract.web.site import Site, site_of
+from schemas.registry import LoadedSchema
 from store.errors import DatabaseBusy, RecordNotFound, StoreError
 from store.opening import WAIT_S
 
@@ -45,9 +46,9 @@ class _Files(StaticFiles):
         return response
 
 
-def make_app(db: Path, door: Door, wait_s: float = WAIT_S) -> Starlette:
-    """The app over a database; it opens nothing yet."""
-    site = Site(Reads(db, wait_s))
+def make_app(db: Path, door: Door, wait_s: float = WAIT_S, schemas: Iterable[LoadedSchema] = ()) -> Starlette:
+    """The app over a database; it opens nothing yet. `schemas`: those of one's own, whose claims can be written."""
+    site = Site(Reads(db, wait_s), schemas={schema.hash: schema for schema in schemas})
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -55,7 +56,11 @@ def make_app(db: Path, door: Door, wait_s: float = WAIT_S) -> Starlette:
         site.reads.close()
 
     app = Starlette(
-        routes=[*(route for routes in PAGES for route in routes), Mount("/static/{stamp}", _Files(directory=STATIC))],
+        routes=[
+            *(route for routes in PAGES for route in routes),
+            Route("/favicon.ico", _icon),
+            Mount("/static/{stamp}", _Files(directory=STATIC)),
+        ],
         middleware=[Middleware(Guard, door=door), Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)],
         exception_handlers={HTTPException: _refused, StoreError: _failed},
         lifespan=lifespan,
@@ -64,6 +69,11 @@ def make_app(db: Path, door: Door, wait_s: float = WAIT_S) -> Starlette:
     app.state.site = site
     app.state.door = door
     return app
+
+
+def _icon(request: Request) -> Response:
+    """The icon where browsers look for one that no page names, as they do when they go back to a page."""
+    return FileResponse(STATIC / "icon.svg", headers={"Cache-Control": "public, max-age=86400"})
 
 
 def _refused(request: Request, error: Exception) -> Response:

@@ -10,25 +10,26 @@ from typing import Any
 
 import duckdb
 
-from extract.web.filters import Filters
+from extract.web.filters import CLAIMS, DATASETS, NUMBERS, PAPERS, Filters
 from extract.web.ordering import Key, Order
 from store.views import literal, quoted
 
 ROWS = 50
 """Of a page."""
 
-SORTED_BY = ("title", "task", "method", "value", "unit", "role", "metric", "dataset", "baseline")
+SORTED_BY = ("title", "task", "method", "value", "unit", "role", "metric", "dataset", "baseline", "origin")
 """Columns that claims can be sorted by."""
 
 _FIRST_PAPERS = 200
 _NUMBER = (
     "record_id", "ordinal", "quote", "value", "unit", "role", "direction", "qualifier", "metric", "dataset", "baseline",
+    "origin", "verdict", "reviewers",
 )  # fmt: skip
 _PAPER = ("record_id", "title", "task", "method")
 _OF_PAPERS = ("title", "task", "method")
 
 Claim = Mapping[str, Any]
-"""The columns of a row of `claims` that are shown; where it has no title, `text` is how the abstract begins."""
+"""The columns of a row of `CLAIMS` that are shown; where it has no title, `text` is how the abstract begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,11 @@ class Page:
 def has_claims(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether the database has views of the shipped schema, which a run of it makes."""
     found = con.execute(
-        """SELECT count(*) FROM duckdb_views() WHERE view_name IN ('claims', 'papers', 'headline_numbers')
-        AND starts_with(comment, 'claimbase: schema paper: ')"""
+        """SELECT count(*) FROM duckdb_views() WHERE view_name IN (SELECT unnest(?))
+        AND starts_with(comment, 'claimbase: schema paper, reviewed: ')""",
+        [[CLAIMS, NUMBERS, PAPERS, DATASETS]],
     ).fetchall()
-    return bool(found[0][0] == 3)
+    return bool(found[0][0] == 4)
 
 
 def page(con: duckdb.DuckDBPyConnection, filters: Filters, order: Order) -> Page:
@@ -77,7 +79,7 @@ def papers_of(con: duckdb.DuckDBPyConnection, filters: Filters) -> Sequence[Clai
     if (condition := filters.papers_condition()) is None:
         return ()
     columns = ("record_id", "title", "task", "method", "contribution")
-    rows = con.execute(f"SELECT {', '.join(columns)} FROM papers WHERE {condition} LIMIT {ROWS}").fetchall()  # noqa: S608
+    rows = con.execute(f"SELECT {', '.join(columns)} FROM {PAPERS} WHERE {condition} LIMIT {ROWS}").fetchall()  # noqa: S608
     papers = [dict(zip(columns, row, strict=True)) for row in rows]
     _add_beginnings(con, [paper for paper in papers if not paper["title"]])
     return papers
@@ -85,19 +87,19 @@ def papers_of(con: duckdb.DuckDBPyConnection, filters: Filters) -> Sequence[Clai
 
 def total(con: duckdb.DuckDBPyConnection, filters: Filters) -> int:
     """How many claims there are of this kind."""
-    rows = con.execute(f"SELECT count(*) FROM headline_numbers WHERE {filters.condition()}").fetchall()  # noqa: S608
+    rows = con.execute(f"SELECT count(*) FROM {NUMBERS} WHERE {filters.condition()}").fetchall()  # noqa: S608
     return int(rows[0][0])
 
 
 def download_query(filters: Filters, order: Order) -> str:
     """The SELECT whose answer is every claim of this kind, in this order."""
     sort = f" ORDER BY {quoted(order.column)} {'DESC' if order.descending else 'ASC'} NULLS LAST, record_id, ordinal"
-    return f"SELECT * FROM claims WHERE {filters.condition()}{sort if order.column else ''}"  # noqa: S608
+    return f"SELECT * FROM {CLAIMS} WHERE {filters.condition()}{sort if order.column else ''}"  # noqa: S608
 
 
 def units(con: duckdb.DuckDBPyConnection) -> list[str]:
     """The units there are, those used most first."""
-    rows = con.execute("SELECT unit FROM headline_numbers WHERE unit <> '' GROUP BY 1 ORDER BY count(*) DESC, 1")
+    rows = con.execute(f"SELECT unit FROM {NUMBERS} WHERE unit <> '' GROUP BY 1 ORDER BY count(*) DESC, 1")  # noqa: S608
     return [unit for (unit,) in rows.fetchmany(200)]
 
 
@@ -110,7 +112,7 @@ def sources(con: duckdb.DuckDBPyConnection) -> tuple[list[str], list[str]]:
 def _keys(con: duckdb.DuckDBPyConnection, filters: Filters, order: Order) -> list[Key]:
     """The keys of the page's rows and of one more, in the order that they were asked in."""
     if order.column not in _OF_PAPERS:
-        return _keys_in(con, "headline_numbers", filters, order)
+        return _keys_in(con, NUMBERS, filters, order)
     if not filters.parameters():
         # All claims by a column of their papers: most often the first papers in that order have all that is shown.
         keys = _keys_in(con, _joined(order, _FIRST_PAPERS), filters, order)
@@ -123,8 +125,8 @@ def _joined(order: Order, papers: int | None) -> str:
     """Numbers with the column of their paper that they are sorted by; of so many papers in that order, or of all."""
     first = "" if papers is None else f"WHERE {order.condition(True)} {order.clause(papers, True)}"
     column = quoted(order.column)
-    return f"""(SELECT h.*, p.{column} FROM headline_numbers h
-        JOIN (SELECT record_id, {column} FROM papers {first}) p USING (record_id))"""  # noqa: S608
+    return f"""(SELECT h.*, p.{column} FROM {NUMBERS} h
+        JOIN (SELECT record_id, {column} FROM {PAPERS} {first}) p USING (record_id))"""  # noqa: S608
 
 
 def _keys_in(con: duckdb.DuckDBPyConnection, source: str, filters: Filters, order: Order) -> list[Key]:
@@ -146,7 +148,7 @@ def _claims(con: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> list[dict[st
 
 
 def _numbers(con: duckdb.DuckDBPyConnection, where: str) -> list[dict[str, Any]]:
-    rows = con.execute(f"SELECT {', '.join(_NUMBER)} FROM headline_numbers WHERE {where}").fetchall()  # noqa: S608
+    rows = con.execute(f"SELECT {', '.join(_NUMBER)} FROM {NUMBERS} WHERE {where}").fetchall()  # noqa: S608
     return [dict(zip(_NUMBER, row, strict=True)) for row in rows]
 
 
@@ -155,7 +157,7 @@ def _with_papers(con: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]) 
     if not numbers:
         return numbers
     wanted = _listed(number["record_id"] for number in numbers)
-    rows = con.execute(f"SELECT {', '.join(_PAPER)} FROM papers WHERE record_id IN ({wanted})").fetchall()  # noqa: S608
+    rows = con.execute(f"SELECT {', '.join(_PAPER)} FROM {PAPERS} WHERE record_id IN ({wanted})").fetchall()  # noqa: S608
     papers = {row[0]: dict(zip(_PAPER, row, strict=True)) for row in rows}
     for number in numbers:
         number |= papers[number["record_id"]]

@@ -2,8 +2,8 @@
 
 Each field of `Filters` is a parameter of the address under its own name, so a view can be sent to a colleague. A text
 is looked for within the column, in any case; one that begins with `=` is what the column must equal. The conditions
-name columns that both `headline_numbers` and `claims` have, so that they fit a page and a download alike; those on a
-paper go by its `record_id`. Texts are SQL literals made by `views.literal`, which doubles every quote.
+name columns that both `NUMBERS` and `CLAIMS` have, so that they fit a page and a download alike; those on a paper go by
+its `record_id`. Texts are SQL literals made by `views.literal`, which doubles every quote.
 """
 
 import math
@@ -15,10 +15,16 @@ from schemas.paper import HeadlineNumber
 from store.views import literal
 
 ROLES: tuple[str, ...] = get_args(HeadlineNumber.model_fields["role"].annotation)
-NO_UNIT = "none"
-"""In an address: of a plain score, whose unit is the empty text."""
+ORIGINS = ("model", "corrected", "added")
+VERDICTS = ("accepted", "corrected", "added", "disputed")
+NO_UNIT = NO_VERDICT = "none"
+"""In an address: of a plain score, whose unit is the empty text; of a claim that nobody has judged."""
 
-_FOLDED = ("method", "baseline", "contribution", "year", "venue", "uses", "model", "run")
+NUMBERS, CLAIMS = "reviewed_headline_numbers", "reviewed_claims"
+PAPERS, DATASETS = "reviewed_papers", "reviewed_datasets"
+"""The views that pages ask: what holds once people's verdicts are laid over what the model said."""
+
+_FOLDED = ("origin", "verdict", "method", "baseline", "contribution", "year", "venue", "uses", "model", "run")
 _ANYWHERE_OF_NUMBER = ("metric", "dataset", "baseline")
 _ANYWHERE_OF_PAPER = ("title", "task", "method")
 
@@ -27,7 +33,8 @@ _ANYWHERE_OF_PAPER = ("title", "task", "method")
 class Filters:
     """What the claims shown must be like; an empty text asks nothing.
 
-    `low` and `high` are numbers as text. `uses` is a dataset that the paper uses, whatever the claim is about.
+    `low` and `high` are numbers as text. `origin` says where a claim comes from, `verdict` what holds of it. `uses` is
+    a dataset that the paper uses, whatever the claim is about.
     """
 
     q: str = ""
@@ -40,6 +47,8 @@ class Filters:
     unit: str = ""
     low: str = ""
     high: str = ""
+    origin: str = ""
+    verdict: str = ""
     contribution: str = ""
     year: str = ""
     venue: str = ""
@@ -70,7 +79,7 @@ class Filters:
         return wrong
 
     def papers_condition(self) -> str | None:
-        """What is asked of a paper, in SQL over `papers`; None if something is asked of its numbers, or nothing."""
+        """What is asked of a paper, in SQL over `PAPERS`; None if something is asked of its numbers, or nothing."""
         if self.q or any(self._conditions_on_number()) or not self.parameters():
             return None
         return self.condition()
@@ -83,12 +92,12 @@ class Filters:
         if self.q:
             on_number = [_like(column, self.q) for column in _ANYWHERE_OF_NUMBER]
             on_paper = [_like(column, self.q) for column in _ANYWHERE_OF_PAPER]
-            yield f"({' OR '.join([*on_number, _of('papers', ' OR '.join(on_paper))])})"
+            yield f"({' OR '.join([*on_number, _of(PAPERS, ' OR '.join(on_paper))])})"
         yield from self._conditions_on_number()
         if on_paper := list(self._conditions_on_paper()):
-            yield _of("papers", " AND ".join(on_paper))
+            yield _of(PAPERS, " AND ".join(on_paper))
         if self.uses:
-            yield _of("datasets", _like("name", self.uses))
+            yield _of(DATASETS, _like("name", self.uses))
         for key in ("year", "venue"):
             if said := getattr(self, key):
                 yield _of("records", f"meta->>{literal(key)} = {literal(said)}")
@@ -105,6 +114,10 @@ class Filters:
             yield f"value >= {low!r}::DOUBLE"
         if (high := _finite(self.high)) is not None:
             yield f"value <= {high!r}::DOUBLE"
+        if self.origin:
+            yield f"origin = {literal(self.origin)}"
+        if self.verdict:
+            yield "verdict IS NULL" if self.verdict == NO_VERDICT else f"verdict = {literal(self.verdict)}"
 
     def _conditions_on_paper(self) -> Iterator[str]:
         for column in ("task", "method"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from extract.web.filters import Filters, exactly
+from extract.web.filters import CLAIMS, DATASETS, NUMBERS, PAPERS, Filters, exactly
 from extract.web.ordering import Order
 from store.views import literal
 
@@ -48,7 +48,7 @@ def gains(con: duckdb.DuckDBPyConnection, by: str, unit: str, filters: Filters) 
     rows = con.execute(
         f"""SELECT * FROM (
             SELECT any_value({column}), median(value) AS middle, max(value), count(*) AS claims
-            FROM claims WHERE {column} IS NOT NULL AND value IS NOT NULL AND {asked.condition()}
+            FROM {CLAIMS} WHERE {column} IS NOT NULL AND value IS NOT NULL AND {asked.condition()}
             GROUP BY lower({column}) ORDER BY claims DESC, 1 LIMIT {BARS})
         ORDER BY middle DESC, 1"""  # noqa: S608
     ).fetchall()
@@ -63,7 +63,7 @@ def gains(con: duckdb.DuckDBPyConnection, by: str, unit: str, filters: Filters) 
 def datasets(con: duckdb.DuckDBPyConnection) -> Sequence[Group]:
     """The datasets that most papers use."""
     rows = con.execute(
-        f"""SELECT any_value(name), count(DISTINCT record_id) AS papers FROM datasets WHERE name IS NOT NULL
+        f"""SELECT any_value(name), count(DISTINCT record_id) AS papers FROM {DATASETS} WHERE name IS NOT NULL
         GROUP BY lower(name) ORDER BY papers DESC, 1 LIMIT {BARS}"""  # noqa: S608
     ).fetchall()
     return [Group(name, n, _counted(n, "paper"), Filters(uses=exactly(name))) for name, n in rows]
@@ -74,7 +74,7 @@ def over_time(con: duckdb.DuckDBPyConnection, key: str) -> Sequence[Group]:
     of_record = f"r.meta->>{literal(key)}"
     rows = con.execute(
         f"""WITH said AS (
-            SELECT p.task, lower(p.task) AS folded, {of_record} AS x FROM papers p JOIN records r USING (record_id)
+            SELECT p.task, lower(p.task) AS folded, {of_record} AS x FROM {PAPERS} p JOIN records r USING (record_id)
             WHERE p.task IS NOT NULL AND {of_record} IS NOT NULL),
         commonest AS (SELECT folded, count(*) AS n FROM said GROUP BY 1 ORDER BY n DESC, 1 LIMIT {_TASKS}),
         columns AS (SELECT x FROM said GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {_COLUMNS})
@@ -90,9 +90,9 @@ def over_time(con: duckdb.DuckDBPyConnection, key: str) -> Sequence[Group]:
 def pairs(con: duckdb.DuckDBPyConnection) -> Sequence[Pair]:
     """The metrics on datasets that most papers state a score of."""
     rows = con.execute(
-        """SELECT any_value(metric), any_value(dataset), count(DISTINCT record_id) AS papers FROM headline_numbers
+        f"""SELECT any_value(metric), any_value(dataset), count(DISTINCT record_id) AS papers FROM {NUMBERS}
         WHERE metric IS NOT NULL AND dataset IS NOT NULL AND value IS NOT NULL AND role = 'score'
-        GROUP BY lower(metric), lower(dataset) ORDER BY papers DESC, 1, 2 LIMIT 60"""
+        GROUP BY lower(metric), lower(dataset) ORDER BY papers DESC, 1, 2 LIMIT 60"""  # noqa: S608
     ).fetchall()
     return [Pair(*row) for row in rows]
 
@@ -101,9 +101,9 @@ def spread(con: duckdb.DuckDBPyConnection, metric: str, dataset: str) -> tuple[s
     """The scores of a metric on a dataset, one a claim, in the unit that most of them have; and that unit."""
     asked = Filters(metric=exactly(metric), dataset=exactly(dataset), role="score")
     rows: list[Any] = con.execute(
-        f"""SELECT record_id, coalesce(method, title, source_id, record_id), value, unit, quote FROM claims
+        f"""SELECT record_id, coalesce(method, title, source_id, record_id), value, unit, quote FROM {CLAIMS}
         WHERE value IS NOT NULL AND {asked.condition()} AND unit = (
-            SELECT mode(unit) FROM headline_numbers WHERE value IS NOT NULL AND {asked.condition()})
+            SELECT mode(unit) FROM {NUMBERS} WHERE value IS NOT NULL AND {asked.condition()})
         {Order("value", descending=True).clause(_DOTS)}"""  # noqa: S608
     ).fetchall()
     groups = [

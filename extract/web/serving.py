@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -11,15 +11,25 @@ import uvicorn
 from extract.errors import SettingsError
 from extract.web.app import make_app
 from extract.web.safety import SIGN_IN, Door
+from schemas.registry import LoadedSchema
 
 Say = Callable[[str], None]
 
 
-def listen(db: Path, door: Door, host: str, port: int, say: Say, *, open_browser: bool = False) -> None:
+def listen(
+    db: Path,
+    door: Door,
+    host: str,
+    port: int,
+    say: Say,
+    *,
+    schemas: Sequence[LoadedSchema] = (),
+    open_browser: bool = False,
+) -> None:
     """Serve until Ctrl-C. Says the address once connections are taken. Raises SettingsError if it can't listen."""
     bound = _bind(host, port)
     url = address(host, bound.getsockname()[1], door)
-    app = make_app(db, door)
+    app = make_app(db, door, schemas=schemas)
     config = uvicorn.Config(
         app,
         log_level="warning",

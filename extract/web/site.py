@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 
 from extract.web.reads import Reads
 from extract.web.rendering import make_templates, render
+from schemas.registry import LoadedSchema
 from store.db import Store
 
 
@@ -19,6 +20,8 @@ class Site:
 
     reads: Reads
     templates: Environment = field(default_factory=make_templates)
+    schemas: Mapping[str, LoadedSchema] = field(default_factory=dict)
+    """The schemas of one's own that the server was told of, by their fingerprints."""
 
     @property
     def db(self) -> Path:

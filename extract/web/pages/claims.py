@@ -9,7 +9,7 @@ from starlette.routing import Route
 from extract.web import claim_rows
 from extract.web.claim_rows import ROWS, SORTED_BY
 from extract.web.downloads import csv_of
-from extract.web.filters import NO_UNIT, ROLES, Filters
+from extract.web.filters import NO_UNIT, NO_VERDICT, ORIGINS, ROLES, VERDICTS, Filters
 from extract.web.ordering import LAST, Order
 from extract.web.rendering import is_partial, with_query
 from extract.web.site import Site, site_of
@@ -81,7 +81,10 @@ def _choices(site: Site) -> dict[str, Any]:
     def asked() -> dict[str, Any]:
         with site.reads.open() as con:
             models, runs = claim_rows.sources(con)
-            return {"units": claim_rows.units(con), "models": models, "runs": runs, "roles": ROLES, "no_unit": NO_UNIT}
+            return {
+                **{"units": claim_rows.units(con), "models": models, "runs": runs, "roles": ROLES, "no_unit": NO_UNIT},
+                **{"origins": ORIGINS, "verdicts": VERDICTS, "no_verdict": NO_VERDICT},
+            }
 
     return site.reads.remembered("choices", asked, _STALE_S)
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from extract.review import editing
+from extract.review import editing, own_schema
 from extract.review.abstracts import Abstract, Entry, abstract, kind_of, said_of
 from extract.review.editing import EDITABLE, Unfit
 from extract.review.judging import SHIPPED, judgement
@@ -25,8 +25,9 @@ from extract.web.reviewer import reviewer_of, subject_asked
 from extract.web.safety import form_of
 from extract.web.site import Site, site_of
 from schemas.quantity import NumberSpan
+from schemas.registry import LoadedSchema
 from store import reading, reviewing
-from store.reviewed import Subject
+from store.reviewed import Subject, path_of
 from store.reviewing import Judgement, Review
 
 END = "end"
@@ -69,7 +70,7 @@ def judge(request: Request) -> Response:
         subject = subject_asked(con, request)
         found = _abstract(con, subject, request, reviewer)
         try:
-            said = judgement(con, found, reviewer, form)
+            said = judgement(con, found, reviewer, form, site.schemas.get(subject.schema_hash))
         except Unfit as e:
             fault = _Fault(str(e), form.get("verdict", ""), form)
         else:
@@ -139,16 +140,17 @@ def _page(
     here = ids.index(found.record.record_id) if found.record.record_id in ids else None
     following = with_query(request.app.url_path_for("review_next"), {**query, "after": found.record.record_id})
     before = None if not here else request.app.url_path_for("review_abstract", record_id=ids[here - 1])
-    shipped = found.subject.name == SHIPPED
-    paths = list(dict.fromkeys([*(EDITABLE if shipped else ()), *(entry.path for entry in found.entries)]))
+    paths = _paths(found)
+    entry = found.entries[at] if isinstance(at, int) else None
     context: dict[str, Any] = {
         "found": found,
         "at": at,
-        "entry": found.entries[at] if isinstance(at, int) else None,
+        "entry": entry,
         "looks": marking.fields_of(paths),
         "kinds": {each: kind_of(each) for each in paths},
         "reviewer": reviewer_of(request),
         "queue": review_order.title_of(query.get("queue", "")),
+        "home": with_query(request.app.url_path_for("review"), {"schema": query.get("schema")}),
         "place": None if here is None else (here + 1, len(ids)),
         "to": [with_query(path, {**query, "at": n}) for n in range(len(found.entries))],
         "to_end": with_query(path, {**query, "at": END}),
@@ -156,8 +158,7 @@ def _page(
         "undo_to": with_query(request.app.url_path_for("review_undo"), query),
         "around": {"before": before and with_query(before, query), "after": following},
         "reasons": reasons_for(found.subject.name, found.entries[at].path) if isinstance(at, int) else (),
-        "may_write": shipped,
-        "addable": _addable(found),
+        **_forms(found, site.schemas.get(found.subject.schema_hash), entry),
         "loose": [_loose(found, number, path, {**query, "at": END}) for number in found.unclaimed],
         "choices": editing,
         "last": last,
@@ -178,10 +179,37 @@ def _at(found: Abstract, asked: str) -> int | str:
     return END if asked == END or still is None else still
 
 
-def _addable(found: Abstract) -> list[str]:
+def _paths(found: Abstract) -> list[str]:
+    """All that claims are of here, in the order in which they get their colours."""
+    known = EDITABLE if found.subject.name == SHIPPED else found.subject.paths
+    said = [*(entry.path for entry in found.entries), *(review.said.path for review in found.gone)]
+    return list(dict.fromkeys([*known, *said]))
+
+
+def _forms(found: Abstract, own: LoadedSchema | None, entry: Entry | None) -> dict[str, Any]:
+    """What can be written here; of a schema of one's own with the forms for it."""
+    addable = _addable(found, own)
+    may_write = entry is not None and _may_write(found, own, entry.path)
+    return {
+        "may_write": may_write,
+        "addable": addable,
+        "own": own is not None,
+        "inputs": own_schema.inputs(own, entry.path, entry.holds) if own and entry and may_write else [],
+        "forms": [(path, kind_of(path), own_schema.inputs(own, path)) for path in addable] if own else [],
+    }
+
+
+def _may_write(found: Abstract, own: LoadedSchema | None, path: str) -> bool:
+    """Whether claims of a path can be corrected and added to."""
+    return found.subject.name == SHIPPED or (own is not None and own_schema.writable(own, path))
+
+
+def _addable(found: Abstract, own: LoadedSchema | None) -> list[str]:
     """The fields that a claim can be added to: not a plain one that is there."""
-    there = {entry.path for entry in found.entries if not isinstance(entry.known, Mapping)}
-    return [path for path in EDITABLE if path not in there]
+    there = {entry.path for entry in found.entries}
+    plain = {path_of(column) for column in found.subject.scalars}
+    paths = EDITABLE if found.subject.name == SHIPPED else found.subject.paths
+    return [path for path in paths if _may_write(found, own, path) and not (path in plain and path in there)]
 
 
 def _loose(found: Abstract, number: NumberSpan, path: str, query: Mapping[str, object]) -> Mapping[str, str]:

@@ -10,8 +10,8 @@ from starlette.routing import Route
 from extract.review.abstracts import kind_of, said_of
 from extract.review.agreement import agreements
 from extract.review.editing import item_of
-from extract.web.rendering import with_query
-from extract.web.reviewer import reviewer_of, subject_asked
+from extract.web.rendering import named, with_query
+from extract.web.reviewer import DEFAULT_SCHEMA, reviewer_of, subject_asked
 from extract.web.safety import form_of
 from extract.web.site import site_of
 from store import reading, review_queues, reviewing
@@ -55,7 +55,13 @@ def reviewers(request: Request) -> Response:
         people = review_queues.reviewers(con, subject)
         judged = review_queues.judged_alike(con, subject)
     pairs = site.reads.remembered(("agreements", subject.name, len(judged)), lambda: agreements(judged))
-    return site.render(request, "review_people.html", subject=subject, people=people, pairs=pairs)
+    query = _query(subject)
+    return site.render(request, "review_people.html", subject=subject, people=people, pairs=pairs, query=query)
+
+
+def _query(subject: Subject) -> dict[str, str]:
+    """What an address says to keep to a schema."""
+    return {} if subject.name == DEFAULT_SCHEMA else {"schema": subject.name}
 
 
 def _settled(subject: Subject, dispute: Dispute, voice: Voice, reviewer: str) -> Judgement:
@@ -88,7 +94,7 @@ def _page(request: Request, fault: str = "", status: int = 200) -> Response:
         reviewer=reviewer,
         disputes=shown,
         total=len(found),
-        query={} if subject.name == "paper" else {"schema": subject.name},
+        query=_query(subject),
         fault=fault,
     )
 
@@ -101,7 +107,7 @@ def _shown(con: duckdb.DuckDBPyConnection, dispute: Dispute) -> dict[str, Any]:
     except RecordNotFound:  # a verdict outlives its record only where someone removed that by hand
         title, text = dispute.record_id, ""
     else:
-        title, text = record.title or record.source_id or record.record_id, record.text
+        title, text = named(record.title, record.text), record.text
     start, end = (known["start"], known["end"]) if isinstance(known, dict) and "start" in known else (0, 0)
     voices = [
         {

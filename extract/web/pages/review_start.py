@@ -1,6 +1,5 @@
 """Where a review begins: who reviews, the queues with what is left of each, samples, the way to the next abstract."""
 
-import duckdb
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -12,7 +11,6 @@ from extract.web.safety import form_of
 from extract.web.site import site_of
 from store import review_queues, reviewing
 from store.errors import StoreError
-from store.reviewed import Subject
 
 _LARGEST_SAMPLE = 10_000
 _LONGEST_SEED = 40
@@ -75,7 +73,8 @@ def _page(request: Request, fault: str = "", status: int = 200) -> Response:
         progress = review_queues.progress(con, subject, reviewer)
         put_off = review_queues.deferred(con, subject, reviewer)
         samples = review_queues.samples(con, subject)
-        done_by = {sample.seed: _done_of(con, subject, sample.seed, reviewer) for sample in samples}
+        done = review_queues.finished(con, subject, reviewer) if samples else set()
+        done_by = {s.seed: len(done.intersection(review_queues.sampled(con, subject, s.seed))) for s in samples}
     query = {} if subject.name == "paper" else {"schema": subject.name}
     to_next = request.app.url_path_for("review_next")
     return site.render(
@@ -99,11 +98,6 @@ def _page(request: Request, fault: str = "", status: int = 200) -> Response:
         done=review_order.title_of(request.query_params.get("queue", "")) if "done" in request.query_params else "",
         fault=fault,
     )
-
-
-def _done_of(con: duckdb.DuckDBPyConnection, subject: Subject, seed: str, reviewer: str) -> int:
-    """How many of a sample's abstracts a reviewer is done with."""
-    return len(review_queues.finished(con, subject, reviewer) & set(review_queues.sampled(con, subject, seed)))
 
 
 ROUTES = (

@@ -33,14 +33,14 @@ function toggle(details) {
   details.open = open;
   if (!open) return;
   if (details.id === "add") fill(details);
-  details.querySelector("input:not([type=hidden]):not([disabled]), textarea, form button")?.focus();
+  [...details.querySelectorAll("input:not([type=hidden]):not([disabled]), textarea, form button")].find(seen)?.focus();
 }
 
 /** Put what is selected in the abstract into the form that adds a claim. */
 function fill(details) {
   if (!selection) return;
-  const form = details.querySelector("form");
-  for (const name of ["quote", "start", "end"]) form.elements[name].value = selection[name];
+  for (const form of details.querySelectorAll("form"))
+    for (const name of ["quote", "start", "end"]) if (form.elements[name]) form.elements[name].value = selection[name];
 }
 
 /** The offsets of the selection in the abstract, in code points as the server counts; null if it is elsewhere. */
@@ -100,7 +100,7 @@ function arrived() {
   const fault = part().querySelector(".fault");
   const open = part().querySelector("details[data-form][open]");
   const card = document.getElementById("card");
-  const field = open?.querySelector("input:not([type=hidden]):not([disabled]), textarea");
+  const field = [...(open?.querySelectorAll("input:not([type=hidden]):not([disabled]), textarea") ?? [])].find(seen);
   (field ?? card)?.focus({ preventScroll: true });
   part().querySelector("mark.now")?.scrollIntoView({ block: "nearest" });
   const saved = document.getElementById("saved");
@@ -108,12 +108,16 @@ function arrived() {
   say(fault ? fault.textContent : `${saved?.textContent ?? ""}. Now: ${title?.textContent ?? ""}`.replace(/\s+/g, " "));
 }
 
-/** Show the fields that a number has only where a number is added. */
+/** Show the fields that a number has only where a number is added; of a schema of one's own, the form of that kind. */
 function kinds() {
   const kind = part()?.querySelector("[data-kind]");
   if (!kind) return;
-  const fields = kind.closest("form").querySelector(".of-numbers");
+  const add = kind.closest("details");
+  const fields = add.querySelector(".of-numbers");
   if (fields) fields.hidden = kind.value !== "headline_numbers";
+  for (const one of add.querySelectorAll("[data-scripted]")) one.hidden = false;
+  for (const one of add.querySelectorAll("[data-plain]")) one.hidden = true;
+  for (const form of add.querySelectorAll("[data-form-of]")) form.hidden = form.dataset.formOf !== kind.value;
 }
 
 for (const key of KEYS) onKey(key, () => press(key));
