@@ -188,6 +188,27 @@ def test_filling_a_text_up_leaves_its_loss_as_it_is(monkeypatch: pytest.MonkeyPa
     assert filled.total.item() == pytest.approx(bare.total.item(), rel=0.01)
 
 
+def test_an_average_held_to_a_rank_is_the_nearest_of_that_rank(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="the extra `train` isn't installed")
+    from extract.training.adapter import read_numbers, write_numbers
+    from extract.training.averaging import average
+
+    torch.manual_seed(0)
+    a, b = "blk.0.attn_q.weight.lora_a", "blk.0.attn_q.weight.lora_b"
+    ones = {a: torch.randn(4, 64), b: torch.randn(32, 4)}
+    others = {a: ones[a] + 0.01 * torch.randn(4, 64), b: ones[b] + 0.01 * torch.randn(32, 4)}
+    paths = [(tmp_path / "one.gguf", 0.3), (tmp_path / "other.gguf", 0.7)]
+    write_numbers(paths[0][0], ones, 4)
+    write_numbers(paths[1][0], others, 4)
+    expected = 0.3 * ones[b] @ ones[a] + 0.7 * others[b] @ others[a]
+    for rank, made, off in ((None, 8, 1e-3), (4, 4, 2e-2)):
+        assert average(paths, tmp_path / "sum.gguf", rank) == made
+        numbers = read_numbers(tmp_path / "sum.gguf")
+        assert numbers[a].shape == (made, 64) and numbers[b].shape == (32, made)
+        change = torch.from_numpy(numbers[b] @ numbers[a])
+        assert ((change - expected).norm() / expected.norm()).item() < off
+
+
 def end_after_an_epoch(command: Sequence[object], to: Path) -> None:
     """Start a training, kill its first process with SIGKILL once an epoch is kept, and see the others end."""
     with subprocess.Popen(

@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch.multiprocessing.spawn import spawn
 
-from extract.training.adapter import read_adapter
+from extract.training.adapter import read_adapter, write_adapter
 from extract.training.lora import AdaptedModel, Tokens
 
 CHECKPOINT = "checkpoint.pt"
@@ -192,6 +192,7 @@ class _Worker:
                 flush=True,
             )
             self._save()
+            write_adapter(self.job.folder / f"epoch-{state.epoch}.gguf", self.model.adapter(), plan.rank)
         self._meet()
 
     def _step(self, batch: Sequence[Tokens]) -> None:
