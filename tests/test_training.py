@@ -173,6 +173,7 @@ class TestWithTorch:
 
 
 @pytest.mark.local_model
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of transformers about peft's use of it
 def test_filling_a_text_up_leaves_its_loss_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the extra `train` isn't installed")
     import extract.training.lora as lora
