@@ -11,7 +11,7 @@ import instructor
 from instructor.processing import handle_response_model
 from pydantic import BaseModel
 
-from extract.recipe import Recipe, messages_about
+from extract.recipe import Recipe, listed_numbers
 from prompts.loader import ABSTRACT
 
 
@@ -37,4 +37,4 @@ class FirstRequest:
         return {**self._static, "messages": messages}
 
     def _last_message(self, abstract: str, title: str | None = None) -> str:
-        return messages_about(self._prompt, abstract, title)[-1]["content"]
+        return self._prompt.about(abstract, title, listed_numbers(self._prompt, abstract))

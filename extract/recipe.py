@@ -71,8 +71,12 @@ def make_recipe(schema: str, prompt: str | None, asking: Asking) -> Recipe:
 
 def messages_about(prompt: Prompt, text: str, title: str | None = None) -> list[dict[str, str]]:
     """Return what a model is asked about an abstract: the prompt, with the numbers of the text if it lists them."""
-    numbers = [text[span.start : span.end] for span in scan(text)] if prompt.lists_numbers else []
-    return prompt.messages(text, title, numbers)
+    return prompt.messages(text, title, listed_numbers(prompt, text))
+
+
+def listed_numbers(prompt: Prompt, text: str) -> list[str]:
+    """Return the numbers of a text that this prompt says; none if it lists none."""
+    return [text[span.start : span.end] for span in scan(text)] if prompt.lists_numbers else []
 
 
 def _check_examples(recipe: Recipe) -> None:

@@ -62,17 +62,20 @@ class Prompt:
 
     def messages(self, abstract: str, title: str | None = None, numbers: Sequence[str] = ()) -> list[dict[str, str]]:
         """Return the messages of a first call for `abstract`: the static part, then the abstract."""
-        return [*self._static(), {"role": "user", "content": self._about(abstract, title, numbers)}]
+        return [*self._static(), {"role": "user", "content": self.about(abstract, title, numbers)}]
 
     def _static(self) -> list[dict[str, str]]:
         static = [{"role": "system", "content": self.system}] if self.system else []
         for example in self.examples:
-            static.append({"role": "user", "content": self._about(example.abstract)})
+            static.append({"role": "user", "content": self.about(example.abstract)})
             static.append({"role": "assistant", "content": example.reply})
         return static
 
-    def _about(self, abstract: str, title: str | None = None, numbers: Sequence[str] = ()) -> str:
-        """Put what is a record's in its place; the abstract's tag is numbered if the record itself holds that tag."""
+    def about(self, abstract: str, title: str | None = None, numbers: Sequence[str] = ()) -> str:
+        """Return the last message, with what is a record's in its place.
+
+        The abstract's tag is numbered if the record itself holds that tag.
+        """
         said = {ABSTRACT: abstract, TITLE: " ".join((title or "").split()), NUMBERS: " | ".join(numbers)}
         user, tag, n = self.user, _TAG, 1
         while any(f"<{tag}" in text or f"</{tag}" in text for text in said.values()):
@@ -133,6 +136,10 @@ def parse_prompt(name: str, version: int, source: str, fields: str) -> Prompt:
             raise PromptError(
                 f"prompt {name!r}: '# user' holds {marker} {user.count(marker)} times; expected {expected}"
             )
+    if NUMBERS in user and middle:
+        raise PromptError(
+            f"prompt {name!r}: {NUMBERS} can't stand beside an '# example', whose numbers aren't listed; leave one out"
+        )
     system = texts[0].replace(FIELDS, fields, 1) if kinds[0] == "system" else ""
     pairs = texts[len(texts) - 1 - len(middle) : -1]
     examples = tuple(Example(a, r) for a, r in zip(pairs[::2], pairs[1::2], strict=True))

@@ -77,6 +77,7 @@ def test_the_hash_is_of_all_that_is_sent_but_the_abstract() -> None:
         ("# system\nx\n", "has the sections ['system']"),
         ("# user\nno marker\n", "holds {{abstract}} 0 times"),
         ("# user\n{{abstract}} {{abstract}}\n", "holds {{abstract}} 2 times"),
+        ("# example\na\n# reply\nb\n# user\n{{abstract}} {{numbers}}\n", "can't stand beside an '# example'"),
         ("# user\n{{title}} {{title}} {{abstract}}\n", "holds {{title}} 2 times; expected at most once"),
         ("# example\na\n# user\n{{abstract}}\n", "has the sections ['example', 'user']"),
         ("# user\n{{abstract}}\n# system\nx\n", "has the sections ['user', 'system']"),
